@@ -217,10 +217,11 @@ def test_rows_of_earlier_windows_that_were_corrected_are_told_with_numbers(
 
     notes = loaded(pipeline)
 
-    (told,) = (note for note in notes if "rebuild" in note)
+    told, *_, again = notes
     assert "1 file (400 rows) of earlier windows" in told
     assert "event times 2026-02-03 00:01 to 2026-02-03 06:40 UTC" in told
     assert told in caplog.text
+    assert "after this load, `tidegate rebuild orders dt=2026-02-03` reads the partitions" in again
 
 
 @pytest.mark.parametrize("corrected", [ORDERS_A_DAY, 150], ids=["whole-file", "part-of-a-file"])
@@ -421,14 +422,14 @@ def test_published_partition_whose_rows_were_removed_is_told_until_it_is_rebuilt
     assert orders.published() == orders.now
 
 
-def move_last_of_third_day(orders: Orders, day: int) -> None:
+def move_last_of_third_day(orders: Orders, day: int | None) -> None:
     """Give the last order of the third day another time, in one commit that overwrites its file."""
     moved, table = 3 * ORDERS_A_DAY, orders.lake.table
     (old,) = (task.file for task in table.scan(f"id = {moved}").plan_files())
     rows = table.scan(f"id > {2 * ORDERS_A_DAY}").to_arrow().sort_by("id")
-    begin = DAY_1 + DAY * (day - 1)
     ids, times, amounts = (rows[name].to_pylist() for name in SCHEMA.names)
-    times[-1], amounts[-1] = begin + timedelta(minutes=ORDERS_A_DAY), 9
+    times[-1] = day and DAY_1 + DAY * (day - 1) + timedelta(minutes=ORDERS_A_DAY)
+    amounts[-1] = 9
     new = pa.table({"id": ids, "at": times, "amount": amounts}, SCHEMA)
     orders.lake.commits += 1
     properties = {"known-at": known(orders.lake.commits - 0.5).isoformat()}
@@ -437,20 +438,43 @@ def move_last_of_third_day(orders: Orders, day: int) -> None:
         transaction.update_snapshot(properties).overwrite() as overwriting,
     ):
         overwriting.delete_data_file(old)
-        for part in (new[:-1], new[-1:]):
-            for file in _dataframe_to_data_files(table.metadata, part, table.io):
-                overwriting.append_data_file(file)
+        for file in _dataframe_to_data_files(table.metadata, new, table.io):
+            overwriting.append_data_file(file)
     del orders.now[moved, 1]
     orders.now[moved, 9] = 1
 
 
-@pytest.mark.parametrize("told_by", ["load", "next", "status"])
-@pytest.mark.parametrize("day", [2, 5], ids=["known day", "new day"])
-def test_row_that_moves_to_another_day_is_published_there_by_the_command_that_is_told(
-    orders: Orders, typed: Callable[[str], str], told_by: str, day: int
+PLACES: dict[str, tuple[dict[str, str], int | None, str]] = {
+    "known day": ({"dt": "day(at)"}, 2, "dt=2026-02-02"),
+    "new day": ({"dt": "day(at)"}, 5, "dt=2026-02-05"),
+    "far day": ({"dt": "day(at)"}, 1000, "dt=2028-10-27"),
+    "no day": ({"dt": "day(at)"}, None, "dt=__DEFAULT_PARTITION__"),
+    "another key": ({"dt": "day(at)", "kind": "amount"}, 3, "dt=2026-02-03/kind=9"),
+    "hours": ({"dt": "day(at)", "hr": "hour(at)"}, 5, "dt=2026-02-05/hr=06"),
+}
+TOLD_BY = ("load", "next", "status")
+
+
+@pytest.mark.parametrize(
+    ("keys", "day", "place", "told_by"),
+    [
+        pytest.param(*given, TOLD_BY[at % len(TOLD_BY)], id=f"{name} by {TOLD_BY[at % 3]}")
+        for at, (name, given) in enumerate((PLACES | {"day": PLACES["new day"]}).items())
+    ],
+)
+def test_row_that_moves_to_another_partition_is_published_there_by_the_command_that_is_told(
+    orders: Orders,
+    typed: Callable[[str], str],
+    keys: dict[str, str],
+    day: int | None,
+    place: str,
+    told_by: str,
 ) -> None:
+    orders.lake.keys["target"] = {"partition_by": keys}
+    orders.lake.file()
     orders.grow(1, 2, 3)
     typed("tidegate load orders")
+    typed("tidegate publish orders")
     move_last_of_third_day(orders, day)
     loaded = typed("tidegate load orders")
     line = {
@@ -459,11 +483,18 @@ def test_row_that_moves_to_another_day_is_published_there_by_the_command_that_is
         "status": lambda: re.findall("`(tidegate rebuild .*?)`", _flat(typed, "status"))[0],
     }[told_by]()
 
-    assert set(line.split()[3:]) == {"dt=2026-02-03", f"dt=2026-02-0{day}"}
-    typed(line)
-    typed("tidegate publish orders")
+    for following in re.findall("^Next: (.*)$", typed(line), re.MULTILINE):
+        typed(following)
 
-    assert orders.published() == orders.now
+    assert place in line.split()[3:]
+    ids: dict[str, list[int]] = {}
+    for path in orders.lake.target.rglob("*.parquet"):
+        folder = str(path.parent.relative_to(orders.lake.target))
+        ids.setdefault(folder, []).extend(pq.ParquetFile(path).read(["id"])["id"].to_pylist())
+    assert sorted(order for each in ids.values() for order in each) == sorted(
+        order for order, _ in orders.now
+    )
+    assert 3 * ORDERS_A_DAY in ids[place]
     assert "passed over" not in _flat(typed, "status")
 
 

@@ -76,7 +76,7 @@ class EventTimeConfig(Section):
         """Return what the watermark is measured in; a watermark of another basis does not count."""
         if self.watermark_from == "commit_time":
             return "commit times"
-        return f"{self.column}" if self.unit == "us" else f"{self.column} in {self.unit}"
+        return f"{self.column}" if self.unit == "us" else f"{self.column} ({self.unit})"
 
     @model_validator(mode="before")
     @classmethod

@@ -182,8 +182,10 @@ class RunSummary(Value):
     """Rows that a rebuild read and left out, because they are of other partitions."""
     removed: tuple[TimeBounds, ...] = ()
     """Event times of rows of earlier windows that skipped commits removed, as in the plan."""
-    brought: tuple[TimeBounds, ...] | None = field(default=None, metadata={SPARSE: True})
-    """Those of rows that skipped commits added; None: there are none."""
+    removed_in: str | None = field(default=None, metadata={SPARSE: True})
+    """The column of these event times; None: not kept."""
+    brought: tuple[Partition, ...] | None = field(default=None, metadata={SPARSE: True})
+    """The partitions of rows that skipped commits added; None: there are none."""
     rule_hits: Mapping[str, int] = field(default_factory=dict)
     """Row rule → rows that failed it; `hold` and `warn` only judge the rows that are kept."""
     deletes_ignored: int = 0
@@ -203,7 +205,7 @@ class RunSummary(Value):
         counts = {
             item.name: getattr(self, item.name) + getattr(other, item.name)
             for item in fields(self)
-            if item.name not in {*_COUNTED_BY_NAME, "brought", "damaged"}
+            if item.name not in {*_COUNTED_BY_NAME, "brought", "damaged", "removed_in"}
         }
         named: dict[str, Any] = {
             name: sum_by_name((getattr(self, name), getattr(other, name)))

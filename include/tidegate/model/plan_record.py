@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from tidegate.model.partition import Partition
 from tidegate.model.time_bounds import TimeBounds
 from tidegate.model.wire import SPARSE, Value
 
@@ -44,8 +45,8 @@ class Listed(Value):
     removed: tuple[TimeBounds, ...] | None = field(default=None, metadata={SPARSE: True})
     """Event times of rows of earlier windows that skipped commits removed; unknown ones may be of
     any time. None: there are none."""
-    brought: tuple[TimeBounds, ...] | None = field(default=None, metadata={SPARSE: True})
-    """Those of rows that skipped commits added, in the same way."""
+    brought: tuple[Partition, ...] | None = field(default=None, metadata={SPARSE: True})
+    """The partitions of rows that skipped commits added. None: there are none."""
     events: tuple[PartitionEvent, ...] | None = field(default=None, metadata={SPARSE: True})
     """In the order of the commits (HUDI-R10); None: there are none."""
     unmerged: bool | None = field(default=None, metadata={SPARSE: True})

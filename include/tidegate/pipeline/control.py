@@ -121,7 +121,7 @@ class PipelineControl:
         known = [item for item in partitions if self.ledger.partitions.find(item) is not None]
         if len(known) == len(partitions):
             return known
-        told = brought_partitions(self.config, self.ledger.windows.all())
+        told = brought_partitions(self.ledger.windows.all())
         unknown = [item for item in partitions if item not in known and item not in told]
         if unknown:
             looked = ", and the source was read: it has no rows for it either"

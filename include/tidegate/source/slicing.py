@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from tidegate.model.plan_record import Listed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -19,6 +19,17 @@ if TYPE_CHECKING:
     from tidegate.model.time_bounds import TimeBounds
     from tidegate.model.volume import Volume
     from tidegate.physical import RowGroup
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """The files of commits that a window passes over; only what decides the partition is read."""
+
+    pieces: tuple[Piece, ...]
+    times: tuple[TimeBounds, ...]
+    """The event times of their rows, without bounds where they are not known."""
+    narrowed: Callable[[Collection[str]], Pin]
+    """Returns the pin with some of the columns."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +48,8 @@ class Units:
 
     None: what is read comes on top of what earlier windows read, or in place of all of it.
     """
+    left_out: LeftOut | None = field(default=None, compare=False)
+    """Rows that came with commits that the read passes over; None: there are none."""
     refusal: TidegateError | None = field(default=None, compare=False)
     """Why no pipeline may publish the rows, although they can be read."""
 
@@ -50,10 +63,10 @@ class Units:
 class Rebuilding(Protocol):
     """Provides commands for messages; a source knows neither the pipeline nor its partitions."""
 
-    def __call__(self, removed: Sequence[TimeBounds], brought: Sequence[TimeBounds]) -> str:
-        """Return the command that reads what had rows that are gone, and what has new ones.
+    def __call__(self, times: Sequence[TimeBounds]) -> str:
+        """Return the command that reads the rows of event times again.
 
-        If the event times of some are not known, it is the command for every partition.
+        If some are not known, it is the command for every partition.
         """
         ...
 
@@ -108,7 +121,7 @@ class TableHints(Protocol):
         ...
 
 
-def unnamed_rebuild(removed: Sequence[TimeBounds], brought: Sequence[TimeBounds]) -> str:
+def unnamed_rebuild(times: Sequence[TimeBounds]) -> str:
     """Return the command with placeholders, for reads of a pipeline that is not loaded."""
-    del removed, brought
+    del times
     return "`tidegate rebuild PIPELINE PARTITION`"

@@ -87,6 +87,8 @@ def summary_of(messages: Sequence[CommitMessage], scan: ScanPlan) -> RunSummary:
     rows_kept = sum(message.staged.rows_kept for message in messages)
     aside = sum(part.rows for message in messages for part in message.staged.quarantined)
     is_rebuild = scan.window.kind is WindowKind.REBUILD
+    removed = (scan.record.listed.removed or ()) if scan.record else ()
+    event_time = scan.config["event_time"]
     return RunSummary(
         rows_read=rows_read,
         rows_kept=rows_kept,
@@ -102,7 +104,8 @@ def summary_of(messages: Sequence[CommitMessage], scan: ScanPlan) -> RunSummary:
         files_written=len(parts),
         sub_splits=len(messages),
         left_out=scan.record.listed.left_out if scan.record else {},
-        removed=(scan.record.listed.removed or ()) if scan.record else (),
+        removed=removed,
+        removed_in=event_time["column"] if removed and event_time else None,
         brought=scan.record.listed.brought if scan.record else None,
     )
 

@@ -12,10 +12,7 @@ from typing import TYPE_CHECKING
 from tidegate.errors import RebuildTooNarrow, SourceChanged, TidegateError
 from tidegate.errors.commands import command
 from tidegate.pipeline.load.rebuilding import rebuild_of
-from tidegate.pipeline.state.reading import Reading
-from tidegate.predicate import named_columns
-from tidegate.stage.partition_split import PartitionComputer
-from tidegate.stage.row_rules import RowRules
+from tidegate.pipeline.load.row_partitions import deciding_columns, partitions_of_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -104,20 +101,15 @@ class ChangedRows:
         if state is None or state.checkpoint is None or self.source.kept is None:
             return None
         pin = self.source.timeline.pin(now, state.source_identity, after=state.checkpoint)
-        return self.source.kept.changed(pin, state.checkpoint, self._columns)
+        return self.source.kept.changed(pin, state.checkpoint, deciding_columns(self.config))
 
     def _changed(self, pin: Pin, draft: Window) -> ChangedFiles | None:
         kept, checkpoint = self.source.kept, draft.range.end_inclusive
-        return kept.changed(pin, checkpoint, self._columns) if kept is not None else None
-
-    @property
-    def _columns(self) -> frozenset[str]:
-        """The columns that decide whether a row is kept, and in which partition."""
-        read = self.config.source.read
-        conditions = [(read.filter, "source.read.filter")] if read.filter else []
-        conditions += [(rule.where, f"rows.{rule.name}.where") for rule in self.config.rows]
-        named = (name for text, where in conditions for name in named_columns(text, where))
-        return frozenset([*(field.column for field in self.config.target.partition_by), *named])
+        return (
+            kept.changed(pin, checkpoint, deciding_columns(self.config))
+            if kept is not None
+            else None
+        )
 
     def _before(self, changed: ChangedFiles) -> Iterable[Partition]:
         """Return the partitions that had rows of the files; all of them if that is not known."""
@@ -127,21 +119,7 @@ class ChangedRows:
         return found
 
     def _now(self, changed: ChangedFiles) -> set[Partition]:
-        config = self.config
-        reading = Reading.of(config.source, self.source, changed.pin)
-        computer = PartitionComputer(
-            reading.schema,
-            config.target.partition_by,
-            timezone=config.timezone,
-            default_name=config.target.default_partition_name,
-        )
-        rules = RowRules(config.rows, reading.schema)
-        found: set[Partition] = set()
-        for batch in reading.batches(changed.standing):
-            kept = rules.judge(batch).kept
-            if kept.num_rows:
-                found.update(computer.split(kept).partitions)
-        return found
+        return partitions_of_rows(self.config, self.source, changed.pin, changed.standing)
 
     def _again(self, partitions: Iterable[Partition]) -> str:
         ordered = sorted(partitions, key=lambda item: item.path)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tidegate.errors import TerminalError, WindowIncomplete
 from tidegate.errors.commands import command
 from tidegate.model.message import CommitMessage
+from tidegate.model.plan_record import Listed
 from tidegate.model.run import Look, PlannedWindow, Run
 from tidegate.model.wire import pretty
 from tidegate.pipeline.load.abandoning import Abandoner
@@ -19,9 +20,11 @@ from tidegate.pipeline.load.changed_columns import notes_on_columns
 from tidegate.pipeline.load.drafting import Drafting
 from tidegate.pipeline.load.pins import Pins
 from tidegate.pipeline.load.plan_names import PlanNames
+from tidegate.pipeline.load.rebuilding import rebuild_of
 from tidegate.pipeline.load.replaying import Replay, Replays
 from tidegate.pipeline.load.scanning import Scanner
 from tidegate.pipeline.load.taker import Taken, Taker
+from tidegate.pipeline.state.passed_over import partitions_at
 from tidegate.pipeline.state.plan_files import (
     announces_in,
     has_plan,
@@ -225,17 +228,32 @@ class Loader:
     ) -> tuple[ScanPlan, tuple[Split, ...]]:
         """Plan a window, and compare its columns with those of the window before."""
         scan, splits = self._scanner.scan(window, pin, now, digest)
+        more = (*self._passed_over(scan), *self._changed_columns(window, scan.pin))
+        return replace(scan, notes=(*scan.notes, *more)), splits
+
+    def _passed_over(self, scan: ScanPlan) -> Iterator[str]:
+        """Yield the command for all partitions that passed over commits may have changed."""
+        listed = scan.record.listed if scan.record else Listed()
+        known = self.ledger.partitions.all() if listed.removed else ()
+        removed = partitions_at(self.config, listed.removed or (), known)
+        concerned = tuple(dict.fromkeys((*removed, *(listed.brought or ()))))
+        if concerned:
+            # A row that moved is in one partition only if both of them are read again together.
+            again = rebuild_of(self.config.name, concerned)
+            yield (
+                f"after this load, {again} reads the partitions that commits passed over may have "
+                "changed as they stand, to be published again"
+            )
+
+    def _changed_columns(self, window: Window, pin: Pin) -> Iterator[str]:
         if not window.kind.moves_checkpoint or window.kind.replaces_everything:
-            return scan, splits
+            return
         before = self.ledger.windows.before(window.sequence)
         uri = self.ledger.plans.uri(before.window.sequence) if before else None
-        if uri is None:
-            return scan, splits
-        # A plan that is gone, or cannot be read any more, is told elsewhere.
-        with suppress(TerminalError):
-            more = notes_on_columns(read_plan(self.storage, uri).pin, scan.pin)
-            scan = replace(scan, notes=(*scan.notes, *more))
-        return scan, splits
+        if uri is not None:
+            # A plan that is gone, or cannot be read any more, is told elsewhere.
+            with suppress(TerminalError):
+                yield from notes_on_columns(read_plan(self.storage, uri).pin, pin)
 
     def _drop(self, taken: WindowState, uri: str, of: Callable[[str], Sequence[str]]) -> None:
         """Delete messages whose files are gone, so that their sub-splits are staged again.

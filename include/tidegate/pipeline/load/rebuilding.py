@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidegate.errors.commands import command
-from tidegate.pipeline.state.passed_over import partitions_of
+from tidegate.pipeline.state.passed_over import partitions_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class LedgerRebuilding:
-    """Finds the partitions that may have had, or have, rows of given event times."""
+    """Finds the partitions that may have rows of given event times."""
 
     ledger: Ledger
     config: PipelineConfig
 
-    def __call__(self, removed: Sequence[TimeBounds], brought: Sequence[TimeBounds]) -> str:
+    def __call__(self, times: Sequence[TimeBounds]) -> str:
         """Return the command for the partitions that may have them."""
         known = self.ledger.partitions.all()
-        return rebuild_of(self.ledger.name, partitions_of(self.config, removed, brought, known))
+        return rebuild_of(self.ledger.name, partitions_at(self.config, times, known))
 
 
 def rebuild_of(pipeline: str, partitions: Sequence[Partition]) -> str:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import functools
 import gc
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from tidegate.errors import ChangesReadWhole
-from tidegate.model.partition import Transform
+from tidegate.errors import ChangesReadWhole, TidegateError
+from tidegate.model.partition import Partition, Transform
 from tidegate.model.plan import PlanTotals, ScanPlan, WindowKind, plan_digest
 from tidegate.model.plan_record import PlanRecord
 from tidegate.pipeline.load.copying import UncutFiles
@@ -17,6 +17,7 @@ from tidegate.pipeline.load.fingerprint import library_fingerprint
 from tidegate.pipeline.load.rebuilt_files import RebuiltTimes
 from tidegate.pipeline.load.rehearsal import rehearse
 from tidegate.pipeline.load.replacing import replaced_partitions
+from tidegate.pipeline.load.row_partitions import deciding_columns, partitions_of_rows
 from tidegate.pipeline.state.reading import Reading
 from tidegate.plan import (
     Scale,
@@ -39,7 +40,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from tidegate.config import PipelineConfig, SplitConfig
-    from tidegate.model.partition import Partition
     from tidegate.model.plan import Piece, Pin, Split, Window
     from tidegate.physical import RowGroup
     from tidegate.plan.limits import Volumes
@@ -182,6 +182,7 @@ class Scanner:
         )
         if units.refusal is not None:
             raise units.refusal
+        units = self._telling_left_out(units)
         replaced = replaced_partitions(self.config, window, units)
         rebuilt = RebuiltTimes.of(self.config, window.partitions)
         units = rebuilt.within(units) if rebuilt is not None else units
@@ -231,6 +232,27 @@ class Scanner:
         joins_on = window.range.start_exclusive is not None and not window.kind.replaces
         if joins_on and self.config.source.read.mode == "snapshot":
             raise ChangesReadWhole(pipeline=self.config.name, window=window.sequence)
+
+    def _telling_left_out(self, units: Units) -> Units:
+        """Read to which partitions the rows belong that are passed over."""
+        left_out = units.left_out
+        if left_out is None:
+            return units
+        columns = deciding_columns(self.config)
+        try:
+            found = (
+                partitions_of_rows(
+                    self.config, self.source, left_out.narrowed(columns), left_out.pieces
+                )
+                if columns
+                else {Partition(())}
+            )
+        except TidegateError:
+            # Files that are not read need not be readable.
+            removed = (*(units.listed.removed or ()), *left_out.times)
+            return replace(units, listed=replace(units.listed, removed=removed))
+        brought = tuple(sorted(found, key=str)) or None
+        return replace(units, listed=replace(units.listed, brought=brought))
 
     def _record(self, found: _Found, window: Window, pin: Pin) -> PlanRecord:
         unknown = sum(piece.event_times is None for piece in found.pieces)

@@ -6,63 +6,31 @@ say in their summaries when such rows happened; a later rebuild settles it.
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import TYPE_CHECKING
-from zoneinfo import ZoneInfo
 
 from tidegate.model.counting import counting
-from tidegate.model.instant import local_time
-from tidegate.model.partition import Partition, Transform
-from tidegate.model.partition_value import time_fields, value_format
+from tidegate.model.partition_value import time_fields
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from datetime import datetime
+    from collections.abc import Iterable, Sequence
 
     from tidegate.config import PipelineConfig
     from tidegate.model.ledger_rows import KnownPartition, PartitionState, WindowState
+    from tidegate.model.partition import Partition
     from tidegate.model.time_bounds import TimeBounds
 
-_LONGEST = timedelta(days=366)
-_HOUR, _HALF_DAY = timedelta(hours=1), timedelta(hours=12)
-"""Steps from one hour, and from one day or month, to the next, by which none is left out."""
 
-
-def partitions_of(
-    config: PipelineConfig,
-    removed: Sequence[TimeBounds],
-    brought: Sequence[TimeBounds],
-    known: Sequence[PartitionState],
+def partitions_at(
+    config: PipelineConfig, times: Sequence[TimeBounds], known: Iterable[PartitionState]
 ) -> list[Partition]:
-    """Return the partitions that may have had rows, or have new ones, in their order.
-
-    Those of new rows that nobody knows yet are among them if nothing but the event time makes them.
+    """Return the partitions that may have rows of some event times, in their order.
 
     Args:
         config: of the pipeline.
-        removed: event times of rows that were removed.
-        brought: event times of rows that were added.
+        times: of the rows.
         known: the partitions that the ledger knows.
     """
-    changed = (*removed, *brought)
-    found = [state.partition for state in known if _touches(config, changed, state)]
-    made = {partition for each in brought for partition in _made(config, each)}
-    return found + sorted(made.difference(state.partition for state in known), key=str)
-
-
-def brought_partitions(
-    config: PipelineConfig, windows: Iterable[WindowState]
-) -> dict[Partition, int]:
-    """Return the partitions that may have rows of passed over commits, with the newest window.
-
-    Only those are known that nothing but the event time makes; whether there are such rows is not.
-    """
-    return {
-        partition: item.window.sequence
-        for item in passing_over(windows)
-        for each in _brought(item)
-        for partition in _made(config, each)
-    }
+    return [state.partition for state in known if _may_hold_any(config, times, state)]
 
 
 def passing_over(windows: Iterable[WindowState]) -> tuple[WindowState, ...]:
@@ -87,42 +55,72 @@ def passed_over(
     first = min((item.window for item in counted if item.rows), default=None)
 
     def changed(item: WindowState) -> bool:
+        if lacks_rows(item, known.state.partition):
+            return True
         had_rows = first is not None and first < item.window.sequence
-        removed = _removed(item) if had_rows else ()
-        return _touches(config, (*removed, *_brought(item)), known.state)
+        if _is_of_another_time(config, item):
+            return had_rows
+        return had_rows and _may_hold_any(config, _removed(item), known.state)
 
     return tuple(
         item.window.sequence for item in windows if item.window.sequence > begin and changed(item)
     )
 
 
+def lacks_rows(item: WindowState, partition: Partition) -> bool:
+    """Return whether rows of a partition came with commits that a window passed over."""
+    return partition in _brought(item)
+
+
 def unknown_partitions(
-    config: PipelineConfig, windows: Sequence[WindowState], known: Iterable[Partition]
+    windows: Sequence[WindowState], known: Iterable[Partition]
 ) -> dict[Partition, int]:
     """Return the partitions that lack rows and that nobody knows yet, with the window that tells.
 
     Args:
-        config: of the pipeline.
         windows: all of them.
         known: the partitions that the ledger knows.
     """
-    found = brought_partitions(config, windows)
+    found: dict[Partition, int] = {}
     for item in windows:
-        for partition in item.window.partitions if item.sealed else ():
-            if item.window.sequence > found.get(partition, item.window.sequence):
-                # It was read whole, and had no rows.
-                del found[partition]
+        if not item.sealed:
+            continue
+        if item.window.kind.replaces_everything:
+            found.clear()
+        found |= dict.fromkeys(_brought(item), item.window.sequence)
+        for partition in item.window.partitions:
+            # It was read whole, and had no rows any more.
+            found.pop(partition, None)
     for partition in known:
         found.pop(partition, None)
     return found
+
+
+def brought_partitions(windows: Iterable[WindowState]) -> set[Partition]:
+    """Return all partitions of rows that came with commits that were passed over."""
+    return {partition for item in windows for partition in _brought(item)}
 
 
 def _removed(item: WindowState) -> tuple[TimeBounds, ...]:
     return item.summary.removed if item.summary else ()
 
 
-def _brought(item: WindowState) -> tuple[TimeBounds, ...]:
+def _brought(item: WindowState) -> tuple[Partition, ...]:
     return (item.summary.brought if item.summary else None) or ()
+
+
+def _is_of_another_time(config: PipelineConfig, item: WindowState) -> bool:
+    """Return whether rows were removed whose event times are those of a former column."""
+    said = config.event_time.column if config.event_time else None
+    former = item.summary.removed_in if item.summary else None
+    return former not in {None, said}
+
+
+def _may_hold_any(
+    config: PipelineConfig, times: Sequence[TimeBounds], state: PartitionState
+) -> bool:
+    by_time = _is_by_event_time(config)
+    return any(not by_time or _may_hold(state, each) for each in times)
 
 
 def _is_by_event_time(config: PipelineConfig) -> bool:
@@ -132,11 +130,6 @@ def _is_by_event_time(config: PipelineConfig) -> bool:
     return bool(made) and made[0].column == column
 
 
-def _touches(config: PipelineConfig, changed: Sequence[TimeBounds], state: PartitionState) -> bool:
-    by_time = _is_by_event_time(config)
-    return any(not by_time or _may_hold(state, times) for times in changed)
-
-
 def _may_hold(state: PartitionState, times: TimeBounds) -> bool:
     """Return whether rows of some event times may be in a partition, whose end is exclusive."""
     if state.start is None or state.end is None:
@@ -144,27 +137,3 @@ def _may_hold(state: PartitionState, times: TimeBounds) -> bool:
     if times.smallest is None or times.largest is None:
         return True
     return state.start <= times.largest and times.smallest < state.end
-
-
-def _made(config: PipelineConfig, times: TimeBounds) -> Iterator[Partition]:
-    """Yield the partitions of event times that nothing else makes, if the span is not too wide."""
-    fields = config.target.partition_by
-    made = time_fields(fields, config.event_time.column if config.event_time else None)
-    first, last = times.smallest, times.largest
-    if first is None or last is None or last - first > _LONGEST:
-        return
-    if len(made) < len(fields) or not _is_by_event_time(config):
-        return
-    zone = ZoneInfo(config.timezone)
-    formats = [(field.name, value_format(field, fields)) for field in fields]
-    has_hours = any(field.transform is Transform.HOUR for field in made)
-    for moment in (*_steps(first, last, _HOUR if has_hours else _HALF_DAY), last):
-        local = local_time(moment, zone)
-        # Years before 1000 have four digits, too.
-        dated = ((name, form.replace("%Y", f"{local.year:04}")) for name, form in formats)
-        yield Partition(tuple((name, local.strftime(form)) for name, form in dated))
-
-
-def _steps(first: datetime, last: datetime, step: timedelta) -> Iterator[datetime]:
-    for count in range(-((first - last) // step)):
-        yield first + count * step

@@ -15,6 +15,7 @@ from tidegate.model.counting import counting
 from tidegate.model.ledger_rows import KnownPartition, state_name
 from tidegate.model.report import PartitionExplanation, PartitionReport, PipelineReport
 from tidegate.pipeline.state.passed_over import (
+    lacks_rows,
     passed_over,
     passing_over,
     unknown_partitions,
@@ -73,30 +74,34 @@ class Reporter:
         )
 
     def to_rebuild(self) -> tuple[Partition, ...]:
-        """Return the partitions to publish that passed over commits may have changed.
+        """Return the partitions that passed over commits may have changed.
 
-        Those that lack rows and that nobody knows yet are among them.
+        Where they only removed rows, it is those that are to be published.
         """
         windows = self.ledger.windows.all()
         passing = passing_over(windows)
         if not passing:
             return ()
         known = self.ledger.known_partitions()
-        return (
-            *(
-                item.state.partition
-                for item in known
-                if item.state.pending != "none" and passed_over(self.config, passing, item)
-            ),
-            *unknown_partitions(self.config, windows, (item.state.partition for item in known)),
+        unknown = unknown_partitions(windows, (item.state.partition for item in known))
+        found = [(item.state, passed_over(self.config, passing, item)) for item in known]
+        by_number = {item.window.sequence: item for item in passing}
+        # A row that moved is in one partition only if both of them are read again together.
+        has_moved = bool(unknown) or any(
+            lacks_rows(by_number[number], state.partition)
+            for state, numbers in found
+            for number in numbers
         )
+        concerned = [state for state, numbers in found if numbers]
+        due = [it.partition for it in concerned if has_moved or it.pending != "none"]
+        return (*due, *unknown)
 
     def _passed_over(
         self, windows: Sequence[WindowState], reports: Sequence[PartitionReport]
     ) -> Iterator[str]:
         """Yield a sentence on the partitions that passed over commits may have changed."""
         known = [item.state.partition for item in reports]
-        unknown = unknown_partitions(self.config, windows, known)
+        unknown = unknown_partitions(windows, known)
         found = [item for item in reports if item.passed_over]
         if not found and not unknown:
             return

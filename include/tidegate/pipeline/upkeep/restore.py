@@ -248,7 +248,8 @@ class _Restoring:
         step = self.ledger.pipeline.get().watermark_step
         if step is None:
             return
-        bases = {item.sealed.watermark.basis for item in sealed} - {None}
+        bases = {item.sealed.watermark.basis for item in sealed}
+        bases = (bases | {item.plan.watermark_basis for item in plans}) - {None}
         seen = [
             item.plan.watermark
             for item in plans

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
+from tidegate.model.time_bounds import TimeBounds
 from tidegate.source.iceberg.changes.appends import ChangeReader
 from tidegate.source.iceberg.changes.listed import instant_actions, listed
 from tidegate.source.iceberg.changes.pieces import PieceMaker
 from tidegate.source.iceberg.changes.states import StateReader
 from tidegate.source.iceberg.changes.volumes import split_defaults, volumes
 from tidegate.source.iceberg.changes.window_files import WindowFiles
+from tidegate.source.iceberg.columns.selection import narrowed
 from tidegate.source.iceberg.deletes.rules import delete_rules
 from tidegate.source.iceberg.manifests.decode import ManifestReader
 from tidegate.source.iceberg.manifests.event_bounds import EventBounds
 from tidegate.source.iceberg.manifests.pruning import Pruning
 from tidegate.source.iceberg.reading.reader import open_rows
-from tidegate.source.slicing import Units
+from tidegate.source.slicing import LeftOut, Units
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -24,12 +27,16 @@ if TYPE_CHECKING:
     from tidegate.model.instant import Instant, InstantRange
     from tidegate.model.plan import Piece, Pin
     from tidegate.model.plan_record import InstantAction
-    from tidegate.model.time_bounds import TimeBounds
     from tidegate.model.volume import Volume
     from tidegate.physical import RowGroup
     from tidegate.source.iceberg.access import TableAccess
     from tidegate.source.iceberg.timeline.history import History
     from tidegate.source.slicing import Rebuilding
+
+
+def _left_out(pieces: Sequence[Piece], pin: Pin) -> LeftOut | None:
+    times = tuple(dict.fromkeys(piece.event_times or TimeBounds() for piece in pieces))
+    return LeftOut(tuple(pieces), times, functools.partial(narrowed, pin)) if pieces else None
 
 
 class ManifestSlicing:
@@ -112,6 +119,7 @@ class ManifestSlicing:
             notes=planned.sentences() + self._notes(history, window),
             checks=tuple(planned.checks),
             listed=listed(planned, manifests, actions),
+            left_out=_left_out(planned.left_out, pin),
             refusal=planned.refusal,
         )
 

@@ -43,7 +43,7 @@ from tidegate.source.hudi.slices.details import (
 from tidegate.source.hudi.table.columns import (
     SliceColumns,
 )
-from tidegate.source.hudi.table.promotion import cast_to
+from tidegate.source.hudi.table.promotion import cast_of_orc, cast_to
 from tidegate.source.hudi.table.properties import TableProperties
 from tidegate.source.named_columns import found_column
 from tidegate.source.projection import Projection, Projections
@@ -210,13 +210,12 @@ class HudiReader:
     def _conform(
         self, batch: pa.RecordBatch, piece: Piece, wanted: Sequence[Wanted]
     ) -> pa.RecordBatch:
-        key = {"columns": [column.name for column in wanted]}
+        format, path = piece.slice.file_format, piece.path
+        cast = cast_of_orc if format == "orc" else cast_to
         projection = self._projections.get(
             batch.schema,
-            key,
-            lambda: Projection(
-                wanted, [found_column(it) for it in batch.schema], {}, piece.path, cast_to
-            ),
+            {"columns": [column.name for column in wanted], "format": format},
+            lambda: Projection(wanted, [found_column(it) for it in batch.schema], {}, path, cast),
         )
         return projection.apply(batch, piece.path)
 

@@ -52,8 +52,8 @@ class PlannedFiles:
     """The reason why no pipeline may publish the rows."""
     removed: tuple[TimeBounds, ...] = ()
     """Event times of rows that skipped commits removed from earlier windows."""
-    brought: tuple[TimeBounds, ...] = ()
-    """Event times of rows that skipped commits added."""
+    left_out: list[Piece] = field(default_factory=list)
+    """Files that skipped commits added."""
 
     def sentences(self) -> tuple[str, ...]:
         """Return what was skipped, one sentence each."""

@@ -33,13 +33,7 @@ def listed(
     left_out = {
         phrase.replace("{} ", ""): count for phrase, count in planned.tally.items() if count
     }
-    return Listed(
-        tuple(instants),
-        manifests.manifests_read,
-        left_out,
-        removed=planned.removed or None,
-        brought=planned.brought or None,
-    )
+    return Listed(tuple(instants), manifests.manifests_read, left_out, planned.removed or None)
 
 
 def instant_actions(

@@ -62,8 +62,8 @@ def passing_over(
     Raises:
         NonAppendSnapshot: the pipeline does not say `skip`.
     """
-    # A window that is refused has no load after which a rebuild would help.
-    sentences = _sentences(taken, event_times, None if taken.read and skip else rebuilding)
+    # A load names the partitions itself, and one that is refused has nothing after it.
+    sentences = _sentences(taken, event_times, None if skip else rebuilding)
     if not skip:
         remedy = _LIBRARY if rebuilding is None else _remedy(taken, sentences)
         raise NonAppendSnapshot(source=source, snapshots=_describe(commits), remedy=remedy)
@@ -87,22 +87,19 @@ def refusal(source: str, commits: Iterable[Commit], taken: TakenAway) -> Removed
     return RemovedRowsRead(source=source, snapshots=_describe(commits), removed=removed)
 
 
-def times_of(
+def removed_times(
     taken: TakenAway, event_times: Callable[[Entry], TimeBounds]
-) -> tuple[tuple[TimeBounds, ...], tuple[TimeBounds, ...]]:
-    """Return the event times of rows of earlier windows that were removed, and of added rows.
-
-    Unknown ones have no bounds.
+) -> tuple[TimeBounds, ...]:
+    """Return the event times of removed rows of earlier windows, unknown ones without bounds.
 
     Args:
-        taken: the rows and files that skipped commits removed and added.
+        taken: the rows and files that skipped commits removed.
         event_times: returns the bounds of a file, as far as they are known.
     """
-    removed = [event_times(entry) for entry in taken.earlier]
+    spans = [event_times(entry) for entry in taken.earlier]
     # Delete files tell no event times.
-    removed += [TimeBounds()] if taken.deletes else []
-    brought = [event_times(entry) for entry in taken.brought]
-    return tuple(dict.fromkeys(removed)), tuple(dict.fromkeys(brought))
+    spans += [TimeBounds()] if taken.deletes else []
+    return tuple(dict.fromkeys(spans))
 
 
 def _remedy(taken: TakenAway, sentences: Sequence[str]) -> str:
@@ -139,9 +136,11 @@ def _sentences(
         )
     if found and rebuilding is not None:
         # A row may have moved from a day to another one: only both of them together have it once.
+        brought = (event_times(entry) for entry in taken.brought)
+        again = rebuilding((*removed_times(taken, event_times), *brought))
         found[-1] += (
-            f"; after this load, {rebuilding(*times_of(taken, event_times))} reads the days "
-            "concerned as they stand, to be published again"
+            f"; after this load, {again} reads the days concerned as they stand, to be published "
+            "again"
         )
     return tuple(found)
 

@@ -13,7 +13,7 @@ from tidegate.source.iceberg.changes.non_append import (
     is_passed_over,
     passing_over,
     refusal,
-    times_of,
+    removed_times,
 )
 from tidegate.source.iceberg.timeline.continuing import Continuation, within_window
 
@@ -144,7 +144,8 @@ class WindowFiles:
             self.rebuilding,
             skip=self.config.read.on_non_append == "skip",
         )
-        planned.removed, planned.brought = times_of(taken, event_times)
+        planned.removed = removed_times(taken, event_times)
+        planned.left_out = [self.make.piece(entry) for entry in taken.brought if entry.rows]
         planned.refusal = refusal(source, skipped, taken)
         for note in planned.notes:
             _LOG.warning("%s: %s", source, note)

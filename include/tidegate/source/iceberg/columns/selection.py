@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -19,12 +19,13 @@ from tidegate.source.iceberg.columns.settling import hidden_columns, settle_rule
 from tidegate.source.iceberg.table.variants import refuse_marked
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.types import NestedField
 
     from tidegate.config import IcebergSourceConfig
+    from tidegate.model.plan import Pin
 
 _NAME_MAPPING = "schema.name-mapping.default"
 
@@ -69,6 +70,19 @@ def pinned_selection(
         "settling": None if rules is None else rules.to_json(),
         "name_mapping": mapping,
     }
+
+
+def narrowed(pin: Pin, columns: Collection[str]) -> Pin:
+    """Return a pin that reads some of the columns."""
+    selection = Selection(pin.details)
+    fields = [field for field in selection.schema.fields if field.name in columns]
+    schema = Schema(*fields, schema_id=selection.schema.schema_id)
+    names = [name for name in selection.names if name in columns]
+    return replace(
+        pin,
+        schema=tuple(column for column in pin.schema if column[0] in columns),
+        details={**pin.details, "schema": schema.model_dump_json(), "columns": names},
+    )
 
 
 @dataclass(frozen=True)

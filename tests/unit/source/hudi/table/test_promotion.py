@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegate.source import promotion
-from tidegate.source.hudi.table.promotion import cast_to
+from tidegate.source.hudi.table.promotion import cast_of_orc, cast_to
 
 
 def _cast(values: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -29,13 +29,42 @@ def test_whole_numbers_become_floats_and_texts(kind: pa.DataType, values: list[o
     assert _cast(pa.array([1, None, 2**40]), kind).to_pylist() == values
 
 
-@given(value=st.floats(width=32, allow_nan=False, allow_subnormal=False))
+@given(value=st.floats(width=32, min_value=-(2**24), max_value=2**24, allow_subnormal=False))
 def test_float_becomes_the_double_that_is_written_with_its_digits(value: float) -> None:
     """NumPy spells floats with the fewest digits, too."""
     (made,) = _cast(pa.array([value], pa.float32()), pa.float64()).to_pylist()
 
     assert made == float(str(np.float32(value)))
     assert math.copysign(1, made) == math.copysign(1, value)
+
+
+@pytest.mark.parametrize(
+    ("found", "made"),
+    [
+        (16_777_217, 16_777_216.0),
+        (361_440_704, 361_440_704.0),
+        (1_929_607_810, 1_929_607_810.0),
+        (-11_884_683_100_000, -11_884_683_100_000.0),
+        (2.0**62, 4_611_686_000_000_000_000.0),
+        (2.0**70, 1.1805916e21),
+    ],
+)
+def test_large_floats_become_what_java_17_writes(found: float, made: float) -> None:
+    assert _cast(pa.array([float(found)], pa.float32()), pa.float64()).to_pylist() == [made]
+
+
+def test_missing_floats_stay_missing() -> None:
+    values = pa.array([1.5, None, 2.0**40, None], pa.float32())
+
+    assert _cast(values.slice(1), pa.float64()).to_pylist() == [None, 1_099_511_630_000.0, None]
+
+
+def test_floats_of_orc_keep_their_value() -> None:
+    cast = cast_of_orc(pa.float32(), pa.float64())
+    values = pa.array([0.1, 361_440_704.0, None], pa.float32())
+
+    assert cast is not None
+    assert cast(values).equals(values.cast(pa.float64()))
 
 
 def test_what_is_no_number_stays_so() -> None:

@@ -78,7 +78,7 @@ def test_net_difference_compares_states(
 
 def test_what_was_left_out_is_told_without_what_never_happened() -> None:
     tally = {FILES_BY_METRICS: 3, DELETES_DANGLING: 0}
-    planned: Any = SimpleNamespace(tally=tally, removed=(), brought=())
+    planned: Any = SimpleNamespace(tally=tally, removed=())
     manifests: Any = SimpleNamespace(manifests_read=5)
 
     assert listed(planned, manifests, []) == Listed(
