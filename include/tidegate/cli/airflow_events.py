@@ -5,13 +5,12 @@ Only if `TIDEGATE_AIRFLOW_API` names an Airflow; a command publishes without one
 
 from __future__ import annotations
 
-import contextlib
 import os
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     import httpx
@@ -33,67 +32,76 @@ _CLOCKS = timedelta(hours=1)
 """The clocks of this host and of Airflow's differ by no more."""
 
 
-@contextlib.contextmanager
-def telling_airflow(pipeline: PipelineControl, owner: str) -> Iterator[list[str]]:
-    """Emit an event of the published asset for each revision that is made in the context.
+class AirflowConsumers:
+    """Emits an event of the published asset for each revision that this command makes.
 
     Others may publish meanwhile, and tell of their own revisions.
 
     *Failure:* the revisions are published whatever Airflow answers; those that it was not told are
-    named, because nobody else will tell it. It is also told what was published before an error.
+    named, because nobody else will tell it. If the command is killed, that is the one partition
+    whose commit had just ended.
 
     Args:
         pipeline: whose partitions are published.
-        owner: the name by which they are claimed in the context.
-
-    Returns:
-        Lines for a person, once the context has ended; none if no Airflow is named, or nothing was
-        published.
+        owner: the name by which they are claimed.
     """
-    place = os.environ.get(API)
-    if not place:
-        yield []
-        return
-    said: list[str] = []
-    before = _revisions(pipeline)
-    try:
-        yield said
-    finally:
-        made = [item for item in _made(pipeline, before) if item.owner == owner]
+
+    def __init__(self, pipeline: PipelineControl, owner: str) -> None:
+        self._pipeline = pipeline
+        self._owner = owner
+        self._place = os.environ.get(API)
+        self._before = _revisions(pipeline) if self._place else {}
+        self._told: list[str] = []
+        self._untold: dict[str, str] = {}
+
+    def tell(self, partition: Partition) -> None:
+        """Tell of the revisions of a partition that are new; without an Airflow, do nothing."""
+        standing = self._before.get(partition, 0)
+        if not self._place or not partition.has_key:
+            return
+        made = [
+            revision
+            for revision in self._pipeline.ledger.publications.revisions(partition)
+            if revision.revision > standing and revision.owner == self._owner
+        ]
         if made:
-            said.append(_tell(place, pipeline.config.name, made))
+            self._before[partition] = made[-1].revision
+            self._tell(made)
 
+    @property
+    def said(self) -> list[str]:
+        """What Airflow was told, in lines for a person."""
+        lines = [f"Airflow was told: {', '.join(self._told)}."] if self._told else []
+        for problem in dict.fromkeys(self._untold.values()):
+            keys = ", ".join(key for key, found in self._untold.items() if found == problem)
+            lines.append(
+                f"Published, but the Airflow at {self._place} was not told about {keys}: "
+                f"{problem}. Check {API} and {TOKEN}, and trigger the DAGs that wait for "
+                f"`{self._pipeline.config.name}_published` with the partition's key."
+            )
+        return lines
 
-def _tell(place: str, pipeline: str, made: Sequence[RevisionEntry]) -> str:
-    import httpx
+    def _tell(self, made: Sequence[RevisionEntry]) -> None:
+        import httpx
 
-    token = os.environ.get(TOKEN)
-    headers = {"Authorization": f"Bearer {token}"} if token else {}
-    base = f"{place.rstrip('/')}/api/v2"
-    told: list[str] = []
-    try:
-        with httpx.Client(base_url=base, headers=headers, timeout=_SECONDS) as http:
-            asset = _asset_id(http, f"{pipeline}_published")
-            # A commit that a run of Airflow began and this command finished has two to tell of it.
-            known = _announced(http, asset, min(item.committed_at for item in made))
-            for item in made:
-                if _announcement(item.partition.key, item.event(pipeline)) in known:
-                    continue
-                event = {
-                    "asset_id": asset,
-                    "partition_key": item.partition.key,
-                    "extra": item.event(pipeline),
-                }
-                http.post("/assets/events", json=event).raise_for_status()
-                told.append(item.partition.key)
-    except (httpx.HTTPError, httpx.InvalidURL, LookupError, ValueError) as problem:
-        left = ", ".join(item.partition.key for item in made if item.partition.key not in told)
-        return (
-            f"Published, but the Airflow at {place} was not told about {left}: {problem}. Check "
-            f"{API} and {TOKEN}, and trigger the DAGs that wait for `{pipeline}_published` with "
-            "the partition's key."
-        )
-    return f"Airflow was told: {', '.join(told)}." if told else "Airflow had been told before."
+        token = os.environ.get(TOKEN)
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        base = f"{str(self._place).rstrip('/')}/api/v2"
+        name, key = self._pipeline.config.name, made[0].partition.key
+        try:
+            with httpx.Client(base_url=base, headers=headers, timeout=_SECONDS) as http:
+                asset = _asset_id(http, f"{name}_published")
+                # Of a commit that a run of Airflow began and this command finished, both may tell.
+                known = _announced(http, asset, min(item.committed_at for item in made))
+                for item in made:
+                    extra = item.event(name)
+                    if _announcement(key, extra) in known:
+                        continue
+                    event = {"asset_id": asset, "partition_key": key, "extra": extra}
+                    http.post("/assets/events", json=event).raise_for_status()
+                    self._told += [key] if key not in self._told else []
+        except (httpx.HTTPError, httpx.InvalidURL, LookupError, ValueError) as problem:
+            self._untold[key] = str(problem)
 
 
 def _announced(http: httpx.Client, asset: int, since: datetime) -> set[tuple[object, object]]:
@@ -120,17 +128,6 @@ def _announcement(key: object, extra: Mapping[str, object]) -> tuple[object, obj
 
 def _revisions(pipeline: PipelineControl) -> dict[Partition, int]:
     return {state.partition: state.revision for state in pipeline.ledger.partitions.all()}
-
-
-def _made(pipeline: PipelineControl, before: Mapping[Partition, int]) -> list[RevisionEntry]:
-    """Return the revisions since; nobody can wait for a partition that has no key."""
-    return [
-        revision
-        for partition, standing in _revisions(pipeline).items()
-        if standing > before.get(partition, 0) and partition.has_key
-        for revision in pipeline.ledger.publications.revisions(partition)
-        if revision.revision > before.get(partition, 0)
-    ]
 
 
 def _asset_id(http: httpx.Client, name: str) -> int:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from tidegate.cli import wording
-from tidegate.cli.airflow_events import telling_airflow
+from tidegate.cli.airflow_events import AirflowConsumers
 from tidegate.cli.arguments import AsJson, PipelineName, TakeOver, utc_now
 from tidegate.cli.decision_commands import decision_commands
 from tidegate.cli.opening import open_pipeline, this_process
@@ -96,14 +96,21 @@ def publish_with_progress(
     """Publish partitions, by default all that are pending, and show how far it is."""
     outcomes: list[PublishOutcome] = []
     owner = this_process()
-    with telling_airflow(opened, owner) as told, output.progress() as progress:
+    consumers = AirflowConsumers(opened, owner)
+    with output.progress() as progress:
         total = len(partitions or opened.unpublished())
         task = progress.add_task(f"publishing {wording.plural(total, 'partition')}", total=None)
-        for outcome in _published(opened, partitions, owner, now, override):
-            outcomes.append(outcome)
-            done = f"{wording.count(len(outcomes))} of {wording.count(total)}"
-            progress.update(task, description=f"{done}: {outcome.partition} {outcome.state}")
-    return Published(outcomes, told)
+        try:
+            for outcome in _published(opened, partitions, owner, now, override):
+                outcomes.append(outcome)
+                consumers.tell(outcome.partition)
+                done = f"{wording.count(len(outcomes))} of {wording.count(total)}"
+                progress.update(task, description=f"{done}: {outcome.partition} {outcome.state}")
+        finally:
+            # An error may follow the commit of a revision.
+            for partition in partitions:
+                consumers.tell(partition)
+    return Published(outcomes, consumers.said)
 
 
 def _errors(outcomes: Sequence[PublishOutcome]) -> list[str]:
@@ -165,6 +172,10 @@ def _published(
 ) -> Iterator[PublishOutcome]:
     if not partitions:
         yield from opened.publish_all(owner, now)
-        return
-    for partition in partitions:
-        yield opened.publish(partition, owner, now, override, by_command=True)
+    elif len(partitions) == 1:
+        yield opened.publish(partitions[0], owner, now, override, by_command=True)
+    else:
+        # A mistyped one is found before others are published.
+        for partition in partitions:
+            opened.ledger.partitions.get(partition)
+        yield from opened.publish_each(partitions, owner, now, override, by_command=True)

@@ -27,7 +27,7 @@ from tidegate.pipeline.parts import PipelineParts
 from tidegate.pipeline.state.kept_ledger import keeping_ledger_open
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from datetime import datetime
 
     from tidegate.model.ledger_rows import PartitionState
@@ -218,15 +218,29 @@ class PublishSteps(PipelineParts):
             raise
 
     def publish_all(self, owner: str, now: datetime) -> Iterator[PublishOutcome]:
-        """Publish every pending partition, in order of partition time.
+        """Publish every pending partition, in order of partition time; see `publish_each`.
 
-        The failure of one partition does not stop the others (PC-T05), unless the target belongs to
-        another pipeline.
+        Nothing is tried if the target belongs to another pipeline.
         """
         self.own(now)
-        for partition in self.unpublished():
+        yield from self.publish_each(self.unpublished(), owner, now)
+
+    def publish_each(
+        self,
+        partitions: Iterable[Partition],
+        owner: str,
+        now: datetime,
+        override: Override | None = None,
+        *,
+        by_command: bool = False,
+    ) -> Iterator[PublishOutcome]:
+        """Publish some partitions that are known, one after the other; see `publish`.
+
+        The failure of one partition does not stop the others (PC-T05).
+        """
+        for partition in partitions:
             try:
-                yield self.publish(partition, owner, now)
+                yield self.publish(partition, owner, now, override, by_command=by_command)
             except TidegateError as failure:
                 said = naming(str(failure), self.config.name, partition)
                 failed = self._outcome(partition, None, state="failed", error=said)

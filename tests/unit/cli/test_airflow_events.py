@@ -6,6 +6,7 @@ import json
 import threading
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlparse
@@ -16,6 +17,7 @@ from typer.testing import CliRunner
 from small_lake import NOW, SmallLake, day, known, load
 from tidegate.cli import publish_commands
 from tidegate.cli.app import app
+from tidegate.ledger.holder import Holder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -213,3 +215,44 @@ def test_revision_that_was_announced_already_is_not_told_again(
         publish()
 
     assert [event["partition_key"] for event in airflow.events] == ["2026-02-02"]
+
+
+def test_partition_is_told_before_the_next_one_is_published(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command that is killed leaves at most one revision untold."""
+    publishing = publish_commands._published
+
+    def killed(*arguments: Any) -> Any:
+        yield next(iter(publishing(*arguments)))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(publish_commands, "_published", killed)
+    airflow = Airflow()
+    with served(airflow) as place:
+        monkeypatch.setenv("TIDEGATE_AIRFLOW_API", place)
+        CliRunner().invoke(app, ["publish", "orders"])
+
+    assert [event["partition_key"] for event in airflow.events] == ["2026-02-01"]
+    assert list(lake.ids()) == ["dt=2026-02-01"]
+
+
+def test_several_partitions_of_which_one_is_claimed_are_published_and_told(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    holder = Holder("a run of Airflow", datetime.now(UTC), timedelta(hours=1))
+    lake.pipeline().ledger.partitions.claim(day(1), holder)
+    airflow = Airflow()
+    with served(airflow) as place:
+        monkeypatch.setenv("TIDEGATE_AIRFLOW_API", place)
+        mistyped = publish("2026-02-02", "2026-02-20")
+        assert airflow.events == []
+        published = publish("2026-02-01", "2026-02-02")
+
+    assert mistyped.exit_code == 2
+    assert "2026-02-20" in mistyped.output
+    assert published.exit_code == 1
+    assert "is claimed by a run of Airflow" in " ".join(published.output.split())
+    assert list(lake.ids()) == ["dt=2026-02-02"]
+    assert [event["partition_key"] for event in airflow.events] == ["2026-02-02"]
+    assert "Airflow was told: 2026-02-02." in published.output
