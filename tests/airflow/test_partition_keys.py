@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import re
 from datetime import UTC
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from airflow.serialization.decoders import decode_partition_mapper
@@ -12,7 +14,13 @@ from hypothesis import strategies as st
 from tidegate.config import PipelineConfig
 from tidegate.model.partition import DEFAULT_NAME, Partition
 from tidegate.target.partitioning import Partitioning
-from tidegate_airflow.assets import example_key, mappable_keys, partition_mapper, read_partition
+from tidegate_airflow.assets import (
+    example_key,
+    mappable_keys,
+    partition_mapper,
+    published_asset,
+    read_partition,
+)
 
 if TYPE_CHECKING:
     from airflow.partition_mappers.base import PartitionMapper
@@ -132,3 +140,17 @@ def test_key_and_path_of_null_name_one_partition_whatever_null_is_called() -> No
     assert by_path.key == "_null_~2013-02-05"
     assert read_partition(NAMED, by_path.key) == by_path
     assert str(by_path) == "region=none given/day=2013-02-05"
+
+
+def test_consumer_in_the_readme_waits_for_partitions_of_the_published_asset() -> None:
+    """A plain schedule of the asset never runs: its events have keys."""
+    readme = Path(__file__).resolve().parents[2] / "README.md"
+    (code,) = re.findall(r"```python\n(from airflow.*?)```", readme.read_text("utf-8"), re.DOTALL)
+    made: dict[str, Any] = {}
+
+    exec(code, made)
+
+    asset = published_asset("orders")
+    assert (made["published"].name, made["published"].uri) == (asset.name, asset.uri)
+    mapper = decode_partition_mapper(encode_partition_mapper(made["days"]))
+    assert mapper.to_downstream("2026-02-01") == "2026-02-01"

@@ -516,3 +516,37 @@ def test_new_day_that_is_read_and_has_no_row_is_not_told_again(
     typed(f"tidegate {way} orders dt=2026-02-03 dt=2026-02-05")
 
     assert "passed over" not in _flat(typed, "status")
+
+
+def test_reset_settles_what_was_passed_over(orders: Orders, typed: Callable[[str], str]) -> None:
+    orders.grow(1, 2, 3)
+    typed("tidegate load orders")
+    move_last_of_third_day(orders, 5)
+    typed("tidegate load orders")
+    assert "passed over" in _flat(typed, "status")
+
+    typed("tidegate reset orders --yes")
+
+    assert "passed over" not in _flat(typed, "status")
+    typed("tidegate publish orders")
+    assert orders.published() == orders.now
+
+
+def test_event_times_of_a_former_column_rule_no_partition_out(
+    orders: Orders, typed: Callable[[str], str]
+) -> None:
+    """The bounds of removed rows are those of the column that was the event time then."""
+    orders.lake.keys["event_time"] = {"column": "amount", "unit": "s"}
+    orders.lake.file()
+    orders.grow(1, 2, 3)
+    typed("tidegate load orders")
+    move_last_of_third_day(orders, 2)
+    typed("tidegate load orders")
+    orders.lake.keys["event_time"] = {"column": "at"}
+    orders.lake.file()
+
+    (line,) = re.findall("`(tidegate rebuild .*?)`", _flat(typed, "status"))
+    typed(line)
+    typed("tidegate publish orders")
+
+    assert orders.published() == orders.now

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from behaviour.test_survival_restored import lose
-from small_lake import NOW, SmallLake, day, load, local, publish
+from small_lake import DAY, NOW, SmallLake, day, load, local, publish
 from tidegate.model.run import Run
 from tidegate.model.watermark import Reason
 
@@ -95,6 +95,30 @@ def test_window_that_was_planned_before_moves_the_watermark_of_before_only(
     lake.keys = BY_COMMITS
     lake.pipeline().plan(Run("run", "cli"), NOW)
     lake.keys = BY_COLUMN
+
+    load(lake.pipeline())
+    publish(lake.pipeline())
+
+    assert sorted(lake.ids()) == ["dt=2026-02-01"]
+
+
+def test_restored_ledger_does_not_take_an_idle_watermark_of_another_column(
+    tmp_path: Path,
+) -> None:
+    """Only the commit plans have it: no window was announced by that measure."""
+    lake = SmallLake(tmp_path / "lake", keys=BY_COLUMN)
+    lake.commit({1: 1})
+    load(lake.pipeline())
+    lake.keys = {
+        "event_time": {**BY_COMMITS["event_time"], "idle_timeout": "1s", "when_idle": "advance"}
+    }
+    load(lake.pipeline(), now=NOW + DAY)
+    publish(lake.pipeline(), now=NOW + DAY)
+    assert sorted(lake.ids()) == ["dt=2026-02-01"]
+    lose(lake)
+    lake.pipeline().restore_ledger()
+    lake.keys = BY_COLUMN
+    lake.commit({3: 1})
 
     load(lake.pipeline())
     publish(lake.pipeline())
