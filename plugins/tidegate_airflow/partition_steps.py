@@ -157,7 +157,7 @@ def commit_partition(name: str, published: Asset, context: Context) -> None:
     keep_reason(f"revision {done.revision} is published, {done.rows} rows")
     key, made = proposal.partition.key, _revision(pipeline, done)
     if is_announced(published, key, made.committed_at):
-        msg = f"revision {done.revision} is published and was announced before: no event again"
+        msg = f"revision {done.revision} was published and announced before: no event again"
         raise skipped(msg)
     event = context["outlet_events"][published]
     event.add_partitions(key)

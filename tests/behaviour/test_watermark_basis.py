@@ -64,6 +64,9 @@ def test_watermark_of_before_does_not_count_until_rows_are_loaded(lake: SmallLak
     assert found.reason is Reason.WATERMARK_UNDEFINED
     assert "measured in commit times, and does not count since `event_time`" in found.detail
     assert load(lake.pipeline()).watermark is None
+    report = lake.pipeline().status(NOW)
+    assert report is not None
+    assert report.pipeline.watermark is None
     lake.keys = BY_COMMITS
     publish(lake.pipeline())
     assert sorted(lake.ids()) == ["dt=2026-02-01", "dt=2026-02-02"]

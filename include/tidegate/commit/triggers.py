@@ -109,11 +109,11 @@ def _by_partition_time(config: PipelineConfig, pending: _Pending, tide: Tide) ->
     zone = ZoneInfo(config.timezone)
     must = clock_text(due, zone)
     if tide.watermark is None:
-        missing = "no watermark yet: no event time has been read"
+        missing = "no watermark yet: no load has brought an event time"
         if tide.former is not None:
             missing = (
                 f"the watermark was measured in {tide.former}, and does not count since "
-                "`event_time` was changed: the next rows that are loaded begin one"
+                "`event_time` was changed: the next load that brings rows begins one"
             )
         detail = f"{missing}; it must pass {must} {zone.key}"
         return _refused(Reason.WATERMARK_UNDEFINED, detail, tide, due)

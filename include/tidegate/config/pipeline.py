@@ -152,6 +152,11 @@ class PipelineConfig(Section):
         """
         return cls.model_validate({**raw, "source": of_one_kind(raw["source"])})
 
+    @property
+    def watermark_basis(self) -> str | None:
+        """Return what the watermark is measured in; None: nothing."""
+        return self.event_time.basis if self.event_time else None
+
     def identity(self) -> dict[str, str]:
         """Return the keys that must not change under one name: key → value as text (design §4)."""
         fields = self.target.partition_by

@@ -352,8 +352,8 @@ IDLE = f"{BEHIND}; the source is idle and `event_time.when_idle` says wait"
             (
                 False,
                 Reason.WATERMARK_UNDEFINED,
-                "no watermark yet: no event time has been read; it must pass 2026-02-03 00:00 "
-                "Europe/Berlin",
+                "no watermark yet: no load has brought an event time; it must pass 2026-02-03 "
+                "00:00 Europe/Berlin",
                 DAY_ENDS,
             ),
         ),

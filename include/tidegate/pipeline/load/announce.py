@@ -86,7 +86,7 @@ class Announcer:
         return Announced(
             partitions=tuple(touched),
             windows=tuple(item.sequence for item in planned),
-            watermark=state.watermark_in(self._basis),
+            watermark=state.watermark_in(self.config.watermark_basis),
             summary=functools.reduce(RunSummary.merged, summaries, RunSummary()),
         )
 
@@ -169,11 +169,6 @@ class Announcer:
     def _known(self) -> tuple[Partition, ...]:
         return tuple(state.partition for state in self.ledger.partitions.all())
 
-    @property
-    def _basis(self) -> str | None:
-        said = self.config.event_time
-        return said.basis if said else None
-
     def _idle(self, now: datetime) -> None:
         said, state = self.config.event_time, self.ledger.pipeline.get()
         if said is None or said.when_idle != "advance":
@@ -181,7 +176,7 @@ class Announcer:
         is_unread = functools.partial(self._is_unread, state, state.checkpoint, now)
         before = state.watermark_step
         step = advance(said, before, EventTimes(), rows_read=0, now=now, is_unread=is_unread)
-        if step.value is not None and step.value != state.watermark_in(self._basis):
+        if step.value is not None and step.value != state.watermark_in(self.config.watermark_basis):
             self.ledger.pipeline.advance_watermark(step, before)
 
     def _is_unread(self, state: PipelineState, after: Instant | None, now: datetime) -> bool:

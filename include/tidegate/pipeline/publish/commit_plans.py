@@ -54,8 +54,7 @@ class CommitPlans:
     def _plan(self, entry: PublicationEntry, owner: str, now: datetime, number: int) -> CommitPlan:
         publication = entry.publication
         pipeline = self.ledger.pipeline.find()
-        said = self.config.event_time
-        basis = said.basis if said else None
+        basis = self.config.watermark_basis
         watermark = pipeline.watermark_in(basis) if pipeline else None
         source_range = self._source_range(publication)
         verdict = entry.verdict or Verdict(Outcome.PASS, (), publication.rows, "none", now)

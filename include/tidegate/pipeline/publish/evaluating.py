@@ -143,7 +143,7 @@ class Evaluator:
     def _tide(self, now: datetime) -> Tide:
         pipeline, said = self.ledger.pipeline.find(), self.config.event_time
         step = pipeline.watermark_step if pipeline else None
-        basis = said.basis if said else None
+        basis = self.config.watermark_basis
         return Tide(
             now,
             watermark=pipeline.watermark_in(basis) if pipeline else None,

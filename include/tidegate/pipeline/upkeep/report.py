@@ -5,7 +5,7 @@ Changes nothing except the `why` that the ledger keeps for a waiting partition.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tidegate.config import PipelineConfig
@@ -67,7 +67,7 @@ class Reporter:
         passing = passing_over(windows)
         reports = [self._report(item, whys.get(item.state.partition), passing) for item in known]
         return PipelineReport(
-            pipeline=state,
+            pipeline=replace(state, watermark=state.watermark_in(self.config.watermark_basis)),
             partitions=tuple(reports),
             windows=windows,
             notes=(*self._notes(windows), *self._passed_over(windows, reports)),
