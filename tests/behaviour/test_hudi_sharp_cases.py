@@ -286,6 +286,27 @@ def test_floats_order_records_as_in_java(
 
 
 @pytest.mark.parametrize("version", [6, 8, 9])
+def test_row_that_a_late_record_brings_back_is_the_latest_of_its_key_in_a_feed(
+    tmp_path: Path, version: int
+) -> None:
+    """HUDI-R6: in Hudi it has the time from before its delete (HUDI-M10)."""
+    table = HudiTable(tmp_path / "table", version=version)
+    first = table.insert(GROUP, START)
+    deleted = table.upsert(GROUP, gone("a", "b"))
+    late = table.upsert(GROUP, Rows([row("a", "stale", 50)]))
+    mode = opened(table, "with_deletes", ["k", "v", "_hoodie_record_key", "_hoodie_commit_time"])
+
+    feed = [
+        (it["_hoodie_commit_time"], it["_hoodie_record_key"], it["v"])
+        for start, end in ((first, deleted), (deleted, late))
+        for it in mode.rows(between(mode, start, end))
+    ]
+
+    assert values(state(table))["a"] == "10"
+    assert sorted(feed) == [(deleted, "a", None), (deleted, "b", None), (late, "a", "10")]
+
+
+@pytest.mark.parametrize("version", [6, 8, 9])
 def test_case_ch_groups_that_have_only_logs_are_read(tmp_path: Path, version: int) -> None:
     table = HudiTable(tmp_path / "table", version=version)
     buckets = [f"0000000{number}-1b4e-4f4e-8d3b-0-0" for number in range(3)]

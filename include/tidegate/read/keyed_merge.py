@@ -117,6 +117,8 @@ class Applied(NamedTuple):
     """Which of them have marked values."""
     removing: Indices
     """The deletes that took a row away, as indices of the records."""
+    back: Indices
+    """The records, as indices, that lost to a deleted row, which is back; −1 for other rows."""
 
 
 class StandingRows:
@@ -143,8 +145,9 @@ class StandingRows:
             standing: rows with the columns, and ordering columns of the types, of the records.
         """
         places, indices = self._lookup.find(standing.keys)
+        back_at = np.full(len(standing), -1)
         if not len(places):
-            return Applied(standing.rows, standing.marked, np.zeros(0, np.int64))
+            return Applied(standing.rows, standing.marked, np.zeros(0, np.int64), back_at)
         first = np.sort(np.unique(indices, return_index=True)[1])
         first = first[~self._met[indices[first]]]
         places, indices = places[first], indices[first]
@@ -156,23 +159,25 @@ class StandingRows:
             back = ~wins & self._newest.barred[indices] & self._newest.marked[indices]
             marked = marked.copy()
             marked[places[back]] = True
+            back_at[places[back]] = indices[back]
         exists = ~self._newest.deleted[indices]
         stays = np.ones(len(standing), np.bool_)
         stays[places[wins]] = False
         changed = wins & exists
-        made = [
-            _over(self._newest, indices[changed], standing, places[changed]),
-        ]
+        made = [_over(self._newest, indices[changed], standing, places[changed])]
+        sources = [places[changed]]
         if standing.missing:
             # A row that wins takes what it lacks from the record that loses (HUDI-M13).
             filled = ~wins & exists
             stays[places[filled]] = False
             made.append(_over(standing, places[filled], self._newest, indices[filled]))
+            sources.append(places[filled])
         kept = standing.rows.filter(boolean_column(stays))
         return Applied(
             pa.concat_tables([kept, *(rows for rows, _ in made)]),
             np.concatenate([marked[stays], *(marks for _, marks in made)]),
             indices[wins & ~exists],
+            np.concatenate([back_at[stays], *(back_at[each] for each in sources)]),
         )
 
     def records(self, indices: Indices) -> KeyedRecords:

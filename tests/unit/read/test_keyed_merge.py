@@ -202,10 +202,13 @@ def test_row_that_was_deleted_and_is_back_is_marked() -> None:
     found = [Record("a", None, None), Record("a", "late", 1)]
     standing = StandingRows(newest_of_each_key(keyed(found, ordered=True, marked=True)))
 
-    rows, marks, _ = standing.apply(keyed([Record("a", "first", 9)], ordered=True))
+    base = [Record("b", "other", 1), Record("a", "first", 9)]
+    rows, marks, _, back = standing.apply(keyed(base, ordered=True))
 
-    assert rows.column("value").to_pylist() == ["first"]
-    assert list(marks) == [True]
+    assert rows.column("value").to_pylist() == ["other", "first"]
+    assert list(marks) == [False, True]
+    assert list(back) == [-1, 0]
+    assert standing.records(back[1:]).rows.column("value").to_pylist() == ["late"]
 
 
 def test_late_record_does_not_mark_the_delete_that_won_over_it() -> None:
@@ -228,7 +231,7 @@ def test_row_that_takes_a_value_from_a_late_marked_record_is_marked(
     standing = StandingRows(newest_of_each_key(late))
     base = keyed([Record("a", "base", 5, lacks=True)], ordered=True)
 
-    rows, marks, _ = standing.apply(base)
+    rows, marks, *_ = standing.apply(base)
 
     assert rows.to_pylist() == [{"key": "a", "value": "base", "extra": sent}]
     assert list(marks) == [marked]

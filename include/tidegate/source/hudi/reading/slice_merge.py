@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tidegate.physical.arrays import boolean_column, text_column, where_true
-from tidegate.read.keyed_merge import StandingRows, newest_of_each_key
+from tidegate.read.keyed_merge import Applied, StandingRows, newest_of_each_key
 from tidegate.source.hudi.merge.records import joined_records, record_keys, standing_rows
 from tidegate.source.hudi.reading.deleted_keys import DeletedKeys, Gone, told_by
 from tidegate.source.hudi.slices.details import OF_CHANGES, ONLY_WINDOW
@@ -124,11 +124,28 @@ class SliceMerge:
         if self._written is None:
             yield merged.rows
         else:
-            yield merged.rows.filter(boolean_column(merged.marked))
+            yield self._timed(merged).filter(boolean_column(merged.marked))
         if self._tells:
             yield told_by(self._standing.records(merged.removing))
         if self._deleted is not None:
             self._deleted.meet(record_keys(rows, self._by))
+
+    def _timed(self, merged: Applied) -> pa.Table:
+        """Return rows with the times by which a feed of changes is put in order.
+
+        A row that is back after its delete has the time from before it, in Hudi.
+        """
+        is_back = merged.back >= 0
+        if not (self._tells and is_back.any()):
+            return merged.rows
+        place = merged.rows.column_names.index(COMMIT_TIME)
+        late = self._standing.records(merged.back[is_back]).rows.column(COMMIT_TIME)
+        times = pc.replace_with_mask(
+            merged.rows.column(place).combine_chunks(),
+            boolean_column(is_back),
+            late.combine_chunks(),
+        )
+        return merged.rows.set_column(place, merged.rows.schema.field(place), times)
 
     def rest(self) -> Iterator[pa.Table | Gone]:
         """Yield the records that met no row, and the keys that are gone."""
