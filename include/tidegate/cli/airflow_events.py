@@ -53,6 +53,7 @@ class AirflowConsumers:
         self._before = _revisions(pipeline) if self._place else {}
         self._told: list[str] = []
         self._untold: dict[str, str] = {}
+        self._silence: str | None = None
 
     def tell(self, partition: Partition) -> None:
         """Tell of the revisions of a partition that are new; without an Airflow, do nothing."""
@@ -88,6 +89,10 @@ class AirflowConsumers:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         base = f"{str(self._place).rstrip('/')}/api/v2"
         name, key = self._pipeline.config.name, made[0].partition.key
+        if self._silence is not None:
+            # Each try may take seconds, and there may be hundreds of partitions.
+            self._untold[key] = self._silence
+            return
         try:
             with httpx.Client(base_url=base, headers=headers, timeout=_SECONDS) as http:
                 asset = _asset_id(http, f"{name}_published")
@@ -102,6 +107,8 @@ class AirflowConsumers:
                     self._told += [key] if key not in self._told else []
         except (httpx.HTTPError, httpx.InvalidURL, LookupError, ValueError) as problem:
             self._untold[key] = str(problem)
+            if isinstance(problem, httpx.TransportError):
+                self._silence = str(problem)
 
 
 def _announced(http: httpx.Client, asset: int, since: datetime) -> set[tuple[object, object]]:

@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlparse
 
+import httpx
 import pytest
 from typer.testing import CliRunner
 
@@ -256,3 +257,22 @@ def test_several_partitions_of_which_one_is_claimed_are_published_and_told(
     assert list(lake.ids()) == ["dt=2026-02-02"]
     assert [event["partition_key"] for event in airflow.events] == ["2026-02-02"]
     assert "Airflow was told: 2026-02-02." in published.output
+
+
+def test_airflow_that_does_not_answer_is_asked_once(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def refuse(_client: object, url: str, **_keys: object) -> None:
+        asked.append(url)
+        problem = "nobody is there"
+        raise httpx.ConnectTimeout(problem)
+
+    monkeypatch.setattr(httpx.Client, "get", refuse)
+    monkeypatch.setenv("TIDEGATE_AIRFLOW_API", "http://127.0.0.1:1")
+
+    published = publish()
+
+    assert len(asked) == 1
+    assert f"was not told about {BOTH}: nobody is there" in published.output
