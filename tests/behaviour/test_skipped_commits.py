@@ -516,6 +516,9 @@ def test_new_day_that_is_read_and_has_no_row_is_not_told_again(
     typed(f"tidegate {way} orders dt=2026-02-03 dt=2026-02-05")
 
     assert "passed over" not in _flat(typed, "status")
+    orders.grow(5)
+    assert next_of(typed("tidegate load orders")) == "tidegate publish orders"
+    assert "passed over" not in _flat(typed, "status")
 
 
 def test_reset_settles_what_was_passed_over(orders: Orders, typed: Callable[[str], str]) -> None:
@@ -550,3 +553,37 @@ def test_event_times_of_a_former_column_rule_no_partition_out(
     typed("tidegate publish orders")
 
     assert orders.published() == orders.now
+
+
+def test_removed_days_are_not_named_because_a_row_moved_in_another_window(
+    orders: Orders, typed: Callable[[str], str]
+) -> None:
+    """They are days that the source removed for good, perhaps."""
+    orders.grow(1, 2, 3)
+    typed("tidegate load orders")
+    typed("tidegate publish orders")
+    orders.lake.commits += 1
+    orders.lake.table.delete(
+        f"id <= {ORDERS_A_DAY}",
+        snapshot_properties={"known-at": known(orders.lake.commits - 0.5).isoformat()},
+    )
+    typed("tidegate load orders")
+    move_last_of_third_day(orders, 5)
+
+    line = next_of(typed("tidegate load orders"))
+
+    assert set(line.split()[3:]) == {"dt=2026-02-03", "dt=2026-02-05"}
+
+
+def test_filter_in_another_case_does_not_hide_where_rows_went(
+    orders: Orders, typed: Callable[[str], str]
+) -> None:
+    orders.lake.keys["source"] = {"read": {"on_non_append": "skip", "filter": "AMOUNT > 0"}}
+    orders.lake.file()
+    orders.grow(1, 2, 3)
+    typed("tidegate load orders")
+    move_last_of_third_day(orders, 5)
+
+    line = next_of(typed("tidegate load orders"))
+
+    assert set(line.split()[3:]) == {"dt=2026-02-03", "dt=2026-02-05"}

@@ -127,3 +127,26 @@ def test_restored_ledger_does_not_take_an_idle_watermark_of_another_column(
     publish(lake.pipeline())
 
     assert sorted(lake.ids()) == ["dt=2026-02-01"]
+
+
+def test_reconstructed_commit_plan_lifts_no_watermark(tmp_path: Path) -> None:
+    """It does not tell what its watermark was measured in."""
+    lake = SmallLake(tmp_path / "lake", keys=BY_COLUMN)
+    lake.commit({1: 1})
+    load(lake.pipeline())
+    idle = {"idle_timeout": "1s", "when_idle": "advance"}
+    lake.keys = {"event_time": {**BY_COMMITS["event_time"], **idle}}
+    load(lake.pipeline(), now=NOW + DAY)
+    publish(lake.pipeline(), now=NOW + DAY)
+    lake.keys = BY_COLUMN
+    lake.commit({3: 1})
+    load(lake.pipeline())
+    before = watermark(lake.pipeline())
+    entry = lake.pipeline().ledger.publications.revisions(day(1))[0]
+    (lake.work / entry.commit_plan).unlink()
+
+    lake.pipeline().restore_ledger()
+
+    assert watermark(lake.pipeline()) == before
+    publish(lake.pipeline())
+    assert sorted(lake.ids()) == ["dt=2026-02-01"]

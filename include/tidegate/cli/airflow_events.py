@@ -23,7 +23,8 @@ API = "TIDEGATE_AIRFLOW_API"
 """Address of Airflow's UI and API, such as `http://localhost:8080`."""
 
 TOKEN = "TIDEGATE_AIRFLOW_TOKEN"
-"""Bearer token of somebody who may create asset events; not needed without a login."""
+"""Bearer token of somebody who may create asset events, and read the pipeline's DAGs: events of
+others are not shown. Not needed without a login."""
 
 _SECONDS = 10.0
 _PAGE = 100

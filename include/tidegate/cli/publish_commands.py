@@ -1,5 +1,6 @@
 """The command that publishes partitions."""
 
+import contextlib
 import getpass
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from tidegate.cli.decision_commands import decision_commands
 from tidegate.cli.opening import open_pipeline, this_process
 from tidegate.cli.output import FAILED, NOTHING, Output, reporting
 from tidegate.cli.status_view import outcome_table
+from tidegate.errors import TidegateError
 from tidegate.errors.commands import command
 from tidegate.model.partition import Partition
 from tidegate.model.publication import Override
@@ -106,10 +108,14 @@ def publish_with_progress(
                 consumers.tell(outcome.partition)
                 done = f"{wording.count(len(outcomes))} of {wording.count(total)}"
                 progress.update(task, description=f"{done}: {outcome.partition} {outcome.state}")
-        finally:
-            # An error may follow the commit of a revision.
-            for partition in partitions:
-                consumers.tell(partition)
+        except BaseException:
+            # It may follow the commit of a revision, which nobody else would tell of.
+            with contextlib.suppress(TidegateError):
+                for partition in partitions:
+                    consumers.tell(partition)
+            for line in consumers.said:
+                typer.echo(line, err=True)
+            raise
     return Published(outcomes, consumers.said)
 
 

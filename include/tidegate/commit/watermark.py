@@ -43,20 +43,24 @@ def advance(
 
     Returns:
         The step with everything that its value is computed from (PC-W10). The value is never lower
-        than the previous one that was measured in the same (PC-W04), and None until an event time
-        has counted (PC-W09).
+        than the previous one, unless that was measured in something else (PC-W04), and None until
+        an event time has counted (PC-W09).
     """
     basis = said.basis if said else previous.basis if previous else None
     before = previous.value if previous and previous.counts_for(basis) else None
     last_data_at = now if rows_read else previous.last_data_at if previous else None
     idle = is_idle(said, last_data_at, now) and not is_unread()
+    value = max(_candidates(said, before, event_times, now if idle else None), default=None)
+    if value is None and previous is not None:
+        # What it was measured in before counts as former until there is another value.
+        value, basis = previous.value, previous.basis if previous.value else basis
     return WatermarkStep(
         previous=before,
         largest_event_time=event_times.largest,
         lateness_seconds=said.lateness.total_seconds() if said else 0.0,
         future_rows=event_times.future,
         idle=idle,
-        value=max(_candidates(said, before, event_times, now if idle else None), default=None),
+        value=value,
         last_data_at=last_data_at,
         basis=basis,
     )

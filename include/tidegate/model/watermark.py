@@ -25,10 +25,7 @@ class WatermarkStep(Value):
     `idle_timeout` counts from it.
     """
     basis: str | None = field(default=None, metadata={SPARSE: True})
-    """What it is measured in: a column of event times, or commit times.
-
-    None: written before it was kept, or no event time ever counted.
-    """
+    """What it is measured in: a column of event times, or commit times; None: not kept."""
 
     def counts_for(self, basis: str | None) -> bool:
         """Return whether it is measured in this, as far as is known."""

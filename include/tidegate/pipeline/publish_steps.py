@@ -218,10 +218,7 @@ class PublishSteps(PipelineParts):
             raise
 
     def publish_all(self, owner: str, now: datetime) -> Iterator[PublishOutcome]:
-        """Publish every pending partition, in order of partition time; see `publish_each`.
-
-        Nothing is tried if the target belongs to another pipeline.
-        """
+        """Publish every pending partition, in order of partition time; see `publish_each`."""
         self.own(now)
         yield from self.publish_each(self.unpublished(), owner, now)
 
@@ -236,8 +233,10 @@ class PublishSteps(PipelineParts):
     ) -> Iterator[PublishOutcome]:
         """Publish some partitions that are known, one after the other; see `publish`.
 
-        The failure of one partition does not stop the others (PC-T05).
+        The failure of one partition does not stop the others (PC-T05), unless the target belongs to
+        another pipeline.
         """
+        self.own(now)
         for partition in partitions:
             try:
                 yield self.publish(partition, owner, now, override, by_command=by_command)

@@ -260,3 +260,20 @@ def test_commit_time_stands_for_event_times_unless_it_lies_in_the_future(
 
     assert moved.value == (now + late_by - timedelta(hours=1) if counts else None)
     assert moved.future_rows == (0 if counts else 1)
+
+
+def test_value_of_before_is_kept_until_there_is_one_by_the_new_measure() -> None:
+    """PC-W04: it counts again if the measure is changed back."""
+    by_one, by_other = EventTimeConfig(column="one"), EventTimeConfig(column="other")
+    first = step(by_one, (NOW, brought(NOW), 1))
+
+    def after(said: EventTimeConfig, before: WatermarkStep, found: EventTimes) -> WatermarkStep:
+        return advance(said, before, found, rows_read=1, now=NOW, is_unread=lambda: False)
+
+    empty = after(by_other, first, NONE)
+    back = after(by_one, empty, brought(NOW - 9 * HOUR))
+    other = after(by_other, empty, brought(NOW - 9 * HOUR))
+
+    assert (empty.value, empty.basis) == (NOW, "one")
+    assert (back.value, back.basis) == (NOW, "one")
+    assert (other.value, other.basis) == (NOW - 9 * HOUR, "other")

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from tidegate.errors import ChangesReadWhole, TidegateError
+from tidegate.errors import ChangesReadWhole, PredicateInvalid, TidegateError
 from tidegate.model.partition import Partition, Transform
 from tidegate.model.plan import PlanTotals, ScanPlan, WindowKind, plan_digest
 from tidegate.model.plan_record import PlanRecord
@@ -247,6 +247,8 @@ class Scanner:
                 if columns
                 else {Partition(())}
             )
+        except PredicateInvalid:
+            raise
         except TidegateError:
             # Files that are not read need not be readable.
             removed = (*(units.listed.removed or ()), *left_out.times)

@@ -148,7 +148,7 @@ class Evaluator:
             now,
             watermark=pipeline.watermark_in(basis) if pipeline else None,
             idle=is_idle(said, step.last_data_at if step else None, now),
-            former=None if step is None or step.counts_for(basis) else step.basis,
+            former=step.basis if step and step.value and not step.counts_for(basis) else None,
         )
 
 

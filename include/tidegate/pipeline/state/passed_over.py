@@ -33,67 +33,78 @@ def partitions_at(
     return [state.partition for state in known if _may_hold_any(config, times, state)]
 
 
-def passing_over(windows: Iterable[WindowState]) -> tuple[WindowState, ...]:
-    """Return the windows that passed over commits that changed rows."""
-    return tuple(item for item in windows if item.sealed and (_removed(item) or _brought(item)))
-
-
-def passed_over(
-    config: PipelineConfig, windows: Iterable[WindowState], known: KnownPartition
-) -> tuple[int, ...]:
-    """Return the windows that passed over commits that may have changed rows of a partition.
-
-    A partition that was read whole since has what the source had then.
+class PassedOver:
+    """The windows that passed over commits that changed rows, until what they touched is read.
 
     Args:
         config: of the pipeline.
-        windows: see `passing_over`.
-        known: the partition.
-    """
-    counted = counting(known.contributions)
-    begin = max((item.window for item in counted if item.kind.replaces), default=0)
-    first = min((item.window for item in counted if item.rows), default=None)
-
-    def changed(item: WindowState) -> bool:
-        if lacks_rows(item, known.state.partition):
-            return True
-        had_rows = first is not None and first < item.window.sequence
-        if _is_of_another_time(config, item):
-            return had_rows
-        return had_rows and _may_hold_any(config, _removed(item), known.state)
-
-    return tuple(
-        item.window.sequence for item in windows if item.window.sequence > begin and changed(item)
-    )
-
-
-def lacks_rows(item: WindowState, partition: Partition) -> bool:
-    """Return whether rows of a partition came with commits that a window passed over."""
-    return partition in _brought(item)
-
-
-def unknown_partitions(
-    windows: Sequence[WindowState], known: Iterable[Partition]
-) -> dict[Partition, int]:
-    """Return the partitions that lack rows and that nobody knows yet, with the window that tells.
-
-    Args:
         windows: all of them.
-        known: the partitions that the ledger knows.
     """
-    found: dict[Partition, int] = {}
-    for item in windows:
-        if not item.sealed:
-            continue
-        if item.window.kind.replaces_everything:
-            found.clear()
-        found |= dict.fromkeys(_brought(item), item.window.sequence)
-        for partition in item.window.partitions:
-            # It was read whole, and had no rows any more.
-            found.pop(partition, None)
-    for partition in known:
-        found.pop(partition, None)
-    return found
+
+    def __init__(self, config: PipelineConfig, windows: Iterable[WindowState]) -> None:
+        sealed = [item for item in windows if item.sealed]
+        self._config = config
+        self._passing = {
+            item.window.sequence: item for item in sealed if _removed(item) or _brought(item)
+        }
+        self._everything = max(
+            (
+                item.window.sequence
+                for item in sealed
+                if item.window.kind.replaces_everything and not item.window.is_empty
+            ),
+            default=0,
+        )
+        # Also where a rebuild found no row, which the ledger then knows nothing of.
+        self._whole = {
+            partition: item.window.sequence
+            for item in sealed
+            for partition in item.window.partitions
+        }
+
+    def of(self, known: KnownPartition) -> tuple[int, ...]:
+        """Return the windows that passed over commits that may have changed rows of a partition.
+
+        A partition that was read whole since has what the source had then.
+        """
+        counted, partition = counting(known.contributions), known.state.partition
+        replaced = max((item.window for item in counted if item.kind.replaces), default=0)
+        begin = max(replaced, self._read_whole(partition))
+        first = min((item.window for item in counted if item.rows), default=None)
+
+        def changed(item: WindowState) -> bool:
+            if partition in _brought(item):
+                return True
+            had_rows = first is not None and first < item.window.sequence
+            if _is_of_another_time(self._config, item):
+                return had_rows
+            return had_rows and _may_hold_any(self._config, _removed(item), known.state)
+
+        return tuple(
+            number for number, item in self._passing.items() if number > begin and changed(item)
+        )
+
+    def unknown(self, known: Iterable[Partition]) -> dict[Partition, int]:
+        """Return the partitions that lack rows and that nobody knows yet, with the window.
+
+        Args:
+            known: the partitions that the ledger knows.
+        """
+        others = set(known)
+        return {
+            partition: number
+            for number, item in self._passing.items()
+            for partition in _brought(item)
+            if partition not in others and number > self._read_whole(partition)
+        }
+
+    def brought(self, number: int, partition: Partition) -> bool:
+        """Return whether rows of a partition came with commits that a window passed over."""
+        return partition in _brought(self._passing[number])
+
+    def _read_whole(self, partition: Partition) -> int:
+        """Return the last window that read all rows of a partition."""
+        return max(self._everything, self._whole.get(partition, 0))
 
 
 def brought_partitions(windows: Iterable[WindowState]) -> set[Partition]:

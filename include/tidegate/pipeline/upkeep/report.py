@@ -14,12 +14,7 @@ from tidegate.ledger.holder import Life
 from tidegate.model.counting import counting
 from tidegate.model.ledger_rows import KnownPartition, state_name
 from tidegate.model.report import PartitionExplanation, PartitionReport, PipelineReport
-from tidegate.pipeline.state.passed_over import (
-    lacks_rows,
-    passed_over,
-    passing_over,
-    unknown_partitions,
-)
+from tidegate.pipeline.state.passed_over import PassedOver
 from tidegate.pipeline.state.plan_files import has_plan, read_plan
 from tidegate.stage import layout
 from tidegate.target.content import counted
@@ -64,13 +59,13 @@ class Reporter:
         windows = self.ledger.windows.all()
         known = self.ledger.known_partitions()
         whys = self.evaluator.evaluate_pending(known, now)
-        passing = passing_over(windows)
+        passing = PassedOver(self.config, windows)
         reports = [self._report(item, whys.get(item.state.partition), passing) for item in known]
         return PipelineReport(
             pipeline=replace(state, watermark=state.watermark_in(self.config.watermark_basis)),
             partitions=tuple(reports),
             windows=windows,
-            notes=(*self._notes(windows), *self._passed_over(windows, reports)),
+            notes=(*self._notes(windows), *self._passed_over(passing, reports)),
         )
 
     def to_rebuild(self) -> tuple[Partition, ...]:
@@ -78,30 +73,29 @@ class Reporter:
 
         Where they only removed rows, it is those that are to be published.
         """
-        windows = self.ledger.windows.all()
-        passing = passing_over(windows)
-        if not passing:
-            return ()
+        passing = PassedOver(self.config, self.ledger.windows.all())
         known = self.ledger.known_partitions()
-        unknown = unknown_partitions(windows, (item.state.partition for item in known))
-        found = [(item.state, passed_over(self.config, passing, item)) for item in known]
-        by_number = {item.window.sequence: item for item in passing}
+        unknown = passing.unknown(item.state.partition for item in known)
+        found = [(item.state, passing.of(item)) for item in known]
         # A row that moved is in one partition only if both of them are read again together.
-        has_moved = bool(unknown) or any(
-            lacks_rows(by_number[number], state.partition)
+        moving = set(unknown.values()) | {
+            number
             for state, numbers in found
             for number in numbers
-        )
-        concerned = [state for state, numbers in found if numbers]
-        due = [it.partition for it in concerned if has_moved or it.pending != "none"]
+            if passing.brought(number, state.partition)
+        }
+        due = [
+            state.partition
+            for state, numbers in found
+            if numbers and (state.pending != "none" or moving.intersection(numbers))
+        ]
         return (*due, *unknown)
 
     def _passed_over(
-        self, windows: Sequence[WindowState], reports: Sequence[PartitionReport]
+        self, passing: PassedOver, reports: Sequence[PartitionReport]
     ) -> Iterator[str]:
         """Yield a sentence on the partitions that passed over commits may have changed."""
-        known = [item.state.partition for item in reports]
-        unknown = unknown_partitions(windows, known)
+        unknown = passing.unknown(item.state.partition for item in reports)
         found = [item for item in reports if item.passed_over]
         if not found and not unknown:
             return
@@ -141,7 +135,9 @@ class Reporter:
             approved=self.ledger.publications.approved(partition),
         )
         return PartitionExplanation(
-            report=self._report(known, evaluation, passing_over(self.ledger.windows.all())),
+            report=self._report(
+                known, evaluation, PassedOver(self.config, self.ledger.windows.all())
+            ),
             evaluation=evaluation,
             contributions=contributions,
             proposed=_waiting(known),
@@ -159,7 +155,7 @@ class Reporter:
         return entry.verdict if entry else None
 
     def _report(
-        self, known: KnownPartition, evaluation: Evaluation | None, windows: Sequence[WindowState]
+        self, known: KnownPartition, evaluation: Evaluation | None, passing: PassedOver
     ) -> PartitionReport:
         state, newest = known.state, known.newest
         proposed = _waiting(known)
@@ -170,7 +166,7 @@ class Reporter:
             rows_pending=_rows_pending(known),
             windows=counted(newest.contributions, known.contributions) if newest else (),
             proposed_digest=proposed.publication.digest if proposed else None,
-            passed_over=passed_over(self.config, windows, known),
+            passed_over=passing.of(known),
             commit_begun=known.begun is not None,
         )
 

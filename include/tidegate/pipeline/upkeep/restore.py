@@ -209,7 +209,7 @@ class _Restoring:
         for step in sorted(steps, key=lambda item: item.turn):
             step.act()
         self._use_up(past.abandoned)
-        self._advance_watermark(sealed, plans)
+        self._advance_watermark(plans)
         self._settle_unchanged()
         self._restore_proposals(past.verdicts, past.decisions)
         return Restored(
@@ -243,18 +243,15 @@ class _Restoring:
             taken = self.ledger.windows.take(newest.window, state, holder)
             self.ledger.windows.give_back(taken.window.sequence, taken.attempt)
 
-    def _advance_watermark(self, sealed: Sequence[SealedFile], plans: Sequence[CommitFile]) -> None:
+    def _advance_watermark(self, plans: Sequence[CommitFile]) -> None:
         """Advance the watermark to that of the commits; an idle source leaves no announce."""
         step = self.ledger.pipeline.get().watermark_step
         if step is None:
             return
-        bases = {item.sealed.watermark.basis for item in sealed}
-        bases = (bases | {item.plan.watermark_basis for item in plans}) - {None}
         seen = [
             item.plan.watermark
             for item in plans
-            if item.plan.watermark is not None
-            and (len(bases) <= 1 or item.plan.watermark_basis == step.basis)
+            if item.plan.watermark is not None and item.plan.watermark_basis == step.basis
         ]
         if seen:
             newest = max(seen)

@@ -133,7 +133,8 @@ class SliceMerge:
     def _timed(self, merged: Applied) -> pa.Table:
         """Return rows with the times by which a feed of changes is put in order.
 
-        A row that is back after its delete has the time from before it, in Hudi.
+        A row that is back after its delete has the time of the late record that brought it back;
+        Hudi leaves the one from before.
         """
         is_back = merged.back >= 0
         if not (self._tells and is_back.any()):

@@ -73,14 +73,15 @@ def pinned_selection(
 
 
 def narrowed(pin: Pin, columns: Collection[str]) -> Pin:
-    """Return a pin that reads some of the columns."""
+    """Return a pin that reads some of the columns, which may be in another case (ICE-6.17)."""
+    wanted = {name.casefold() for name in columns}
     selection = Selection(pin.details)
-    fields = [field for field in selection.schema.fields if field.name in columns]
+    fields = [field for field in selection.schema.fields if field.name.casefold() in wanted]
     schema = Schema(*fields, schema_id=selection.schema.schema_id)
-    names = [name for name in selection.names if name in columns]
+    names = [name for name in selection.names if name.casefold() in wanted]
     return replace(
         pin,
-        schema=tuple(column for column in pin.schema if column[0] in columns),
+        schema=tuple(column for column in pin.schema if column[0] in names),
         details={**pin.details, "schema": schema.model_dump_json(), "columns": names},
     )
 
