@@ -88,7 +88,6 @@ def summary_of(messages: Sequence[CommitMessage], scan: ScanPlan) -> RunSummary:
     aside = sum(part.rows for message in messages for part in message.staged.quarantined)
     is_rebuild = scan.window.kind is WindowKind.REBUILD
     removed = (scan.record.listed.removed or ()) if scan.record else ()
-    event_time = scan.config["event_time"]
     return RunSummary(
         rows_read=rows_read,
         rows_kept=rows_kept,
@@ -105,9 +104,14 @@ def summary_of(messages: Sequence[CommitMessage], scan: ScanPlan) -> RunSummary:
         sub_splits=len(messages),
         left_out=scan.record.listed.left_out if scan.record else {},
         removed=removed,
-        removed_in=event_time["column"] if removed and event_time else None,
+        removed_in=_event_column(scan) if removed else None,
         brought=scan.record.listed.brought if scan.record else None,
     )
+
+
+def _event_column(scan: ScanPlan) -> str | None:
+    event_time = scan.config["event_time"]
+    return event_time["column"] if event_time else None
 
 
 def _holding_rules(messages: Iterable[CommitMessage], scan: ScanPlan) -> dict[Partition, str]:
