@@ -59,6 +59,15 @@ class Orders:
             ids = self.lake.commit({number: ORDERS_A_DAY})
             self.now.update((order, 1) for order in ids)
 
+    def next_commit(self) -> dict[str, str]:
+        """Count one more commit of the lake; the properties that say when it is known."""
+        self.lake.commits += 1
+        return {"known-at": known(self.lake.commits - 0.5).isoformat()}
+
+    def delete(self, condition: str) -> None:
+        """Delete orders in a commit of its own; `now` is left to the caller."""
+        self.lake.table.delete(condition, snapshot_properties=self.next_commit())
+
     def correct(self, number: int, amount: int = 2, *, orders: int = ORDERS_A_DAY) -> None:
         """Write the first orders of a day anew, by a delete and an append."""
         begin = DAY_1 + DAY * (number - 1)
@@ -70,11 +79,10 @@ class Orders:
             "at": [begin + timedelta(minutes=row + 1) for row in range(orders)],
             "amount": [amount] * orders,
         }
-        self.lake.commits += 1
         self.lake.table.overwrite(
             pa.table(rows, SCHEMA),
             f"at > '{begin.isoformat()}' and at <= '{end.isoformat()}'",
-            snapshot_properties={"known-at": known(self.lake.commits - 0.5).isoformat()},
+            snapshot_properties=self.next_commit(),
         )
         for order in ids:
             self.now = Counter({key: 1 for key in self.now if key[0] != order})
@@ -396,11 +404,7 @@ def test_published_partition_whose_rows_were_removed_is_told_until_it_is_rebuilt
     typed("tidegate load orders")
     typed("tidegate publish orders")
     begin = DAY_1 + DAY * 2
-    orders.lake.commits += 1
-    orders.lake.table.delete(
-        f"at > '{begin.isoformat()}'",
-        snapshot_properties={"known-at": known(orders.lake.commits - 0.5).isoformat()},
-    )
+    orders.delete(f"at > '{begin.isoformat()}'")
     orders.now = Counter({key: 1 for key in orders.now if key[0] <= 2 * ORDERS_A_DAY})
     assert "Next:" not in typed("tidegate load orders")
     orders.grow(4)
@@ -431,11 +435,9 @@ def move_last_of_third_day(orders: Orders, day: int | None) -> None:
     times[-1] = day and DAY_1 + DAY * (day - 1) + timedelta(minutes=ORDERS_A_DAY)
     amounts[-1] = 9
     new = pa.table({"id": ids, "at": times, "amount": amounts}, SCHEMA)
-    orders.lake.commits += 1
-    properties = {"known-at": known(orders.lake.commits - 0.5).isoformat()}
     with (
         table.transaction() as transaction,
-        transaction.update_snapshot(properties).overwrite() as overwriting,
+        transaction.update_snapshot(orders.next_commit()).overwrite() as overwriting,
     ):
         overwriting.delete_data_file(old)
         for file in _dataframe_to_data_files(table.metadata, new, table.io):
@@ -506,11 +508,7 @@ def test_new_day_that_is_read_and_has_no_row_is_not_told_again(
     typed("tidegate load orders")
     move_last_of_third_day(orders, 5)
     typed("tidegate load orders")
-    orders.lake.commits += 1
-    orders.lake.table.delete(
-        f"id = {3 * ORDERS_A_DAY}",
-        snapshot_properties={"known-at": known(orders.lake.commits - 0.5).isoformat()},
-    )
+    orders.delete(f"id = {3 * ORDERS_A_DAY}")
     typed("tidegate load orders")
 
     typed(f"tidegate {way} orders dt=2026-02-03 dt=2026-02-05")
@@ -562,11 +560,7 @@ def test_removed_days_are_not_named_because_a_row_moved_in_another_window(
     orders.grow(1, 2, 3)
     typed("tidegate load orders")
     typed("tidegate publish orders")
-    orders.lake.commits += 1
-    orders.lake.table.delete(
-        f"id <= {ORDERS_A_DAY}",
-        snapshot_properties={"known-at": known(orders.lake.commits - 0.5).isoformat()},
-    )
+    orders.delete(f"id <= {ORDERS_A_DAY}")
     typed("tidegate load orders")
     move_last_of_third_day(orders, 5)
 

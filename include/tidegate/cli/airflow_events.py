@@ -55,6 +55,7 @@ class AirflowConsumers:
         self._told: list[str] = []
         self._untold: dict[str, str] = {}
         self._silence: str | None = None
+        self._asset: int | None = None
 
     def tell(self, partition: Partition) -> None:
         """Tell of the revisions of a partition that are new; without an Airflow, do nothing."""
@@ -96,7 +97,9 @@ class AirflowConsumers:
             return
         try:
             with httpx.Client(base_url=base, headers=headers, timeout=_SECONDS) as http:
-                asset = _asset_id(http, f"{name}_published")
+                if self._asset is None:
+                    self._asset = _asset_id(http, f"{name}_published")
+                asset = self._asset
                 # Of a commit that a run of Airflow began and this command finished, both may tell.
                 known = _announced(http, asset, min(item.committed_at for item in made))
                 for item in made:

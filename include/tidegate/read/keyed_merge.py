@@ -117,8 +117,11 @@ class Applied(NamedTuple):
     """Which of them have marked values."""
     removing: Indices
     """The deletes that took a row away, as indices of the records."""
-    back: Indices
-    """The records, as indices, that lost to a deleted row, which is back; −1 for other rows."""
+    back: Indices | None
+    """The records, as indices, that lost to a deleted row, which is back; −1 for other rows.
+
+    None: there is no such row.
+    """
 
 
 class StandingRows:
@@ -145,21 +148,22 @@ class StandingRows:
             standing: rows with the columns, and ordering columns of the types, of the records.
         """
         places, indices = self._lookup.find(standing.keys)
-        back_at = np.full(len(standing), -1)
         if not len(places):
-            return Applied(standing.rows, standing.marked, np.zeros(0, np.int64), back_at)
+            return Applied(standing.rows, standing.marked, np.zeros(0, np.int64), None)
         first = np.sort(np.unique(indices, return_index=True)[1])
         first = first[~self._met[indices[first]]]
         places, indices = places[first], indices[first]
         self._met[indices] = True
         wins = self._wins(places, indices, standing)
-        marked = standing.marked
+        marked, back_at = standing.marked, None
         if len(self._newest.barred):
             # The row was deleted, and is back although the newer record lost (HUDI-M10).
             back = ~wins & self._newest.barred[indices] & self._newest.marked[indices]
             marked = marked.copy()
             marked[places[back]] = True
-            back_at[places[back]] = indices[back]
+            if back.any():
+                back_at = np.full(len(standing), -1)
+                back_at[places[back]] = indices[back]
         exists = ~self._newest.deleted[indices]
         stays = np.ones(len(standing), np.bool_)
         stays[places[wins]] = False
@@ -177,7 +181,9 @@ class StandingRows:
             pa.concat_tables([kept, *(rows for rows, _ in made)]),
             np.concatenate([marked[stays], *(marks for _, marks in made)]),
             indices[wins & ~exists],
-            np.concatenate([back_at[stays], *(back_at[each] for each in sources)]),
+            None
+            if back_at is None
+            else np.concatenate([back_at[stays], *(back_at[each] for each in sources)]),
         )
 
     def records(self, indices: Indices) -> KeyedRecords:

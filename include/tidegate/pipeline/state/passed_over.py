@@ -62,6 +62,11 @@ class PassedOver:
             for partition in item.window.partitions
         }
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether no window passed over such a commit."""
+        return not self._passing
+
     def of(self, known: KnownPartition) -> tuple[int, ...]:
         """Return the windows that passed over commits that may have changed rows of a partition.
 

@@ -74,6 +74,8 @@ class Reporter:
         Where they only removed rows, it is those that are to be published.
         """
         passing = PassedOver(self.config, self.ledger.windows.all())
+        if passing.is_empty:
+            return ()
         known = self.ledger.known_partitions()
         unknown = passing.unknown(item.state.partition for item in known)
         found = [(item.state, passing.of(item)) for item in known]

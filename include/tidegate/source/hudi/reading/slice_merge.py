@@ -136,9 +136,9 @@ class SliceMerge:
         A row that is back after its delete has the time of the late record that brought it back;
         Hudi leaves the one from before.
         """
-        is_back = merged.back >= 0
-        if not (self._tells and is_back.any()):
+        if merged.back is None or not self._tells:
             return merged.rows
+        is_back = merged.back >= 0
         place = merged.rows.column_names.index(COMMIT_TIME)
         late = self._standing.records(merged.back[is_back]).rows.column(COMMIT_TIME)
         times = pc.replace_with_mask(
