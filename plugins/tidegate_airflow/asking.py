@@ -12,10 +12,11 @@ from tidegate_airflow.runs import read_owner
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from datetime import datetime
 
     from airflow.sdk import Asset
     from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
+
+    from tidegate.model.ledger_rows import RevisionEntry
 
 _Answer = TypeVar("_Answer")
 
@@ -65,22 +66,18 @@ def is_skipped(dag_id: str, run_id: str, task_id: str) -> bool:
     return bool(found and found.get(run_id, {}).get(task_id) == "skipped")
 
 
-def is_announced(published: Asset, key: str, committed_at: datetime) -> bool:
+def is_announced(published: Asset, revision: RevisionEntry) -> bool:
     """Return whether an event told of a revision already; False if nobody can tell.
 
-    Events are stored with the success of the task that emits them: one that is missing was lost. A
-    revision is known by the time of its commit: a pipeline that begins anew counts from 1 again.
+    Events are stored with the success of the task that emits them: one that is missing was lost.
     """
     from airflow.sdk.execution_time import task_runner
 
-    asked = GetAssetEventByAsset(
-        name=published.name, uri=published.uri, after=committed_at - _CLOCKS, limit=_EVENTS
-    )
+    after = revision.committed_at - _CLOCKS
+    asked = GetAssetEventByAsset(name=published.name, uri=published.uri, after=after, limit=_EVENTS)
     told = _asked(lambda _task: task_runner.SUPERVISOR_COMMS.send(asked))
     return isinstance(told, AssetEventsResult) and any(
-        event.partition_key == key
-        and (event.extra or {}).get("committed_at") == committed_at.isoformat()
-        for event in told.asset_events
+        revision.is_told_by(event.partition_key, event.extra) for event in told.asset_events
     )
 
 

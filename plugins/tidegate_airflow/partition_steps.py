@@ -155,12 +155,12 @@ def commit_partition(name: str, published: Asset, context: Context) -> None:
         raise skipped(str(lapsed)) from lapsed
     _LOG.info("committed: %s", done.to_text())
     keep_reason(f"revision {done.revision} is published, {done.rows} rows")
-    key, made = proposal.partition.key, _revision(pipeline, done)
-    if is_announced(published, key, made.committed_at):
+    made = _revision(pipeline, done)
+    if is_announced(published, made):
         msg = f"revision {done.revision} was published and announced before: no event again"
         raise skipped(msg)
     event = context["outlet_events"][published]
-    event.add_partitions(key)
+    event.add_partitions(proposal.partition.key)
     event.extra = made.event(name)
 
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
 
     import httpx
@@ -101,11 +101,11 @@ class AirflowConsumers:
                     self._asset = _asset_id(http, f"{name}_published")
                 asset = self._asset
                 # Of a commit that a run of Airflow began and this command finished, both may tell.
-                known = _announced(http, asset, min(item.committed_at for item in made))
+                events = _events(http, asset, min(item.committed_at for item in made))
                 for item in made:
-                    extra = item.event(name)
-                    if _announcement(key, extra) in known:
+                    if any(item.is_told_by(it["partition_key"], it["extra"]) for it in events):
                         continue
+                    extra = item.event(name)
                     event = {"asset_id": asset, "partition_key": key, "extra": extra}
                     http.post("/assets/events", json=event).raise_for_status()
                     self._told += [key] if key not in self._told else []
@@ -115,26 +115,20 @@ class AirflowConsumers:
                 self._silence = str(problem)
 
 
-def _announced(http: httpx.Client, asset: int, since: datetime) -> set[tuple[object, object]]:
-    """Return what distinguishes the events of an asset since some time."""
-    after, found, offset = (since - _CLOCKS).isoformat(), set(), 0
+def _events(http: httpx.Client, asset: int, since: datetime) -> list[dict[str, Any]]:
+    """Return the events of an asset since some time."""
+    after, found = (since - _CLOCKS).isoformat(), list[dict[str, Any]]()
     while True:
         asked: dict[str, str | int] = {
             "asset_id": asset,
             "timestamp_gte": after,
-            "offset": offset,
+            "offset": len(found),
             "limit": _PAGE,
         }
         answer = http.get("/assets/events", params=asked).raise_for_status().json()
-        events = answer["asset_events"]
-        found |= {_announcement(it["partition_key"], it["extra"] or {}) for it in events}
-        offset += len(events)
-        if not events or offset >= answer["total_entries"]:
+        found += answer["asset_events"]
+        if not answer["asset_events"] or len(found) >= answer["total_entries"]:
             return found
-
-
-def _announcement(key: object, extra: Mapping[str, object]) -> tuple[object, object]:
-    return key, extra.get("committed_at")
 
 
 def _revisions(pipeline: PipelineControl) -> dict[Partition, int]:

@@ -193,6 +193,15 @@ class RevisionEntry(Value):
             "committed_at": self.committed_at.isoformat(),
         }
 
+    def is_told_by(self, key: object, extra: Mapping[str, Any] | None) -> bool:
+        """Return whether an event of the published asset tells of this revision.
+
+        A revision is known by the time of its commit: a pipeline that begins anew counts from 1
+        again.
+        """
+        told = (extra or {}).get("committed_at")
+        return key == self.partition.key and told == self.committed_at.isoformat()
+
 
 @dataclass(frozen=True)
 class KnownPartition(Value):
