@@ -232,6 +232,48 @@ def test_window_that_begins_in_the_archive_has_the_same_rows(
     assert values(state(table)) == {"a": "3", "c": "1", "d": "4"}
 
 
+@pytest.mark.parametrize("version", [8, 9])
+@pytest.mark.parametrize("mode", MODES)
+def test_write_that_took_long_is_in_its_window_if_it_is_archived_before_earlier_ones(
+    tmp_path: Path, version: int, mode: str
+) -> None:
+    """The archiver goes by requested times: what was done before it may be active still."""
+    table = made(tmp_path, version)
+    first = table.insert(GROUP, [row("a", "1"), row("b", "1"), row("c", "1")])
+    long = table.begin()
+    second = table.insert(OTHER, [row("d", "1")])
+    long.log(GROUP, Rows([row("a", "2")]), gone("b"))
+    long.done()
+    table.upsert(OTHER, Rows([row("e", "1")]))
+    starts = (first, second, long.requested)
+    windows, then = [rows(table, mode, start) for start in starts], state(table, second)
+
+    table.archive(first, long.requested)
+
+    assert [rows(table, mode, start) for start in starts] == windows
+    assert state(table, second) == then
+    assert values(then) == {"a": "1", "b": "1", "c": "1", "d": "1"}
+
+
+@pytest.mark.parametrize("version", [8, 9])
+def test_state_is_not_read_whose_files_a_clean_may_have_removed_for_an_archived_write(
+    tmp_path: Path, version: int
+) -> None:
+    table = made(tmp_path, version)
+    first = table.insert(GROUP, [row("a", "1")])
+    long = table.begin()
+    second = table.insert(OTHER, [row("b", "1")])
+    long.base(GROUP, [row("a", "2", long.requested)])
+    long.done()
+    third = table.upsert(OTHER, Rows([row("b", "2")]))
+    table.archive(first, long.requested)
+    table.clean(second)
+
+    assert values(state(table, third)) == {"a": "2", "b": "2"}
+    with pytest.raises(HudiFilesCleaned):
+        state(table, second)
+
+
 @VERSIONS
 def test_archived_clustering_is_followed(tmp_path: Path, version: int) -> None:
     table = made(tmp_path, version)

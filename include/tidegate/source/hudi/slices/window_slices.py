@@ -77,8 +77,7 @@ def clusterings(
 ) -> Iterator[CommitMetadata]:
     """Yield the clusterings up to a state that may have moved rows of a window, in their order."""
     active = timeline.active
-    if any(requested not in active.writes for _, requested in window):
-        # The archive is needed only for a window that begins in it.
+    if window and timeline.archived_after(window[0]):
         for archived in timeline.archived.values():
             is_own = archived.requested not in active.writes
             if is_own and archived.kind == "replacecommit" and archived.order <= until:
@@ -107,8 +106,7 @@ def rewriting_services(timeline: LoadedTimeline, start: Order, until: Order) -> 
         and active.writes.get(action.requested) == action
         and timeline.metadata(action).moves_rows
     }
-    if start[1] not in active.writes:
-        # The archive is needed only for a window that begins in it.
+    if timeline.archived_after(start):
         found |= {
             it.requested
             for it in timeline.archived.values()

@@ -26,14 +26,15 @@ from tidegate.source.hudi.timeline.actions import WRITES
 from tidegate.source.hudi.timeline.metadata import NOTHING, CommitMetadata, parse_metadata
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tidegate.source.hudi.files import TableFiles
     from tidegate.source.hudi.table.properties import TableProperties
 
 _ARCHIVE = re.compile(r"[.]commits_[.]archive[.](\d+)(?:_.*)?")
 _VERSION = "_version_"
-_COLUMNS = ("instantTime", "completionTime", "action", "metadata")
+_TIMES = ("instantTime", "completionTime", "action")
+_COLUMNS = (*_TIMES, "metadata")
 _LEAD = struct.Struct(">II")
 _LENGTH = struct.Struct(">I")
 _DONE = frozenset({"COMPLETED"})
@@ -98,27 +99,53 @@ def read_archive(files: TableFiles, table: TableProperties) -> tuple[ArchivedIns
     return tuple(sorted(found.values(), key=lambda it: it.order))
 
 
+def read_archived_orders(files: TableFiles, table: TableProperties) -> frozenset[tuple[str, str]]:
+    """Read completion and requested times of the archived writes of layout 2, and nothing else.
+
+    Raises:
+        TimelineFileDamaged, HudiTimelineMoved, SourceUnreachable: see `read_archive`.
+    """
+    found = set[tuple[str, str]]()
+    for path in _history_files(files, table.history_folder):
+        try:
+            with files.open(path) as file:
+                read = _history_file(file, files.path(path), _TIMES)
+        except _DAMAGE:
+            # Read whole, it is seen whether the file is at fault or the store.
+            with _damage_named(files, path):
+                read = _history_file(_reader(files, path), files.path(path), _TIMES)
+        found.update(it.order for it in read)
+    return frozenset(found)
+
+
 def _history(files: TableFiles, folder: str) -> Iterator[ArchivedInstant]:
-    """Read layout 2: Parquet files that the newest manifest names."""
+    """Read layout 2."""
+    for path in _history_files(files, folder):
+        with _damage_named(files, path):
+            yield from _history_file(_reader(files, path), files.path(path), _COLUMNS)
+
+
+def _history_files(files: TableFiles, folder: str) -> list[str]:
+    """Return the Parquet files that the newest manifest names."""
     names = {entry.name for entry in files.folder(folder)}
     if _VERSION not in names:
-        return
+        return []
     path = f"{folder}/{_VERSION}"
     with _damage_named(files, path):
         # A number, and nothing that could lead to another folder.
         manifest = f"{folder}/manifest_{int(_content(files, path))}"
     with _damage_named(files, manifest):
-        listed = [str(it["fileName"]) for it in json.loads(_content(files, manifest))["files"]]
-    for name in listed:
-        path = f"{folder}/{name}"
-        with _damage_named(files, path):
-            yield from _history_file(_content(files, path), files.path(path))
+        return [
+            f"{folder}/{it['fileName']}" for it in json.loads(_content(files, manifest))["files"]
+        ]
 
 
-def _history_file(content: bytes, path: str) -> list[ArchivedInstant]:
-    rows = pq.read_table(pa.BufferReader(content), columns=list(_COLUMNS)).to_pylist()
+def _history_file(file: pa.NativeFile, path: str, columns: Sequence[str]) -> list[ArchivedInstant]:
+    rows = pq.ParquetFile(file).read(columns=list(columns)).to_pylist()
     return [
-        _archived(row["instantTime"], row["completionTime"], row["action"], row["metadata"], path)
+        _archived(
+            row["instantTime"], row["completionTime"], row["action"], row.get("metadata"), path
+        )
         for row in rows
         if row["action"] in WRITES and row["completionTime"]
     ]
@@ -172,6 +199,10 @@ def _records(content: bytes, schema: Any) -> Iterator[dict[str, Any]]:
         start = position + _LENGTH.size
         position = start + length
         yield lone_record(content[start:position], schema)
+
+
+def _reader(files: TableFiles, path: str) -> pa.BufferReader:
+    return pa.BufferReader(_content(files, path))
 
 
 def _content(files: TableFiles, path: str) -> bytes:

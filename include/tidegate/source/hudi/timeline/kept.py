@@ -49,8 +49,8 @@ def is_kept(timeline: LoadedTimeline, state: Order) -> bool:
     if state < _order(timeline, retained):
         return False
     # What was requested earlier and done later took the place of files that the state needs.
-    writes = timeline.active.writes.values()
-    return not any(it.requested < retained and it.order > state for it in writes)
+    later = {it.requested for it in timeline.active.writes.values() if it.order > state}
+    return min(later | timeline.archived_after(state), default=retained) >= retained
 
 
 def kept_before(timeline: LoadedTimeline, checkpoint: Order) -> Kept | None:

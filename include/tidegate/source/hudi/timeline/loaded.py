@@ -14,7 +14,7 @@ from tidegate.errors import (
     TimelineFileDamaged,
 )
 from tidegate.source.hudi.timeline.actions import ActiveTimeline
-from tidegate.source.hudi.timeline.archive import read_archive
+from tidegate.source.hudi.timeline.archive import read_archive, read_archived_orders
 from tidegate.source.hudi.timeline.metadata import (
     NOTHING,
     Role,
@@ -79,6 +79,23 @@ class LoadedTimeline:
     def archived(self) -> Mapping[str, ArchivedInstant]:
         """Requested time → archived write that is done (HUDI-T12); read when first asked for."""
         return {it.requested: it for it in read_archive(self._files, self.table)}
+
+    def archived_after(self, state: Order) -> frozenset[str]:
+        """Return the requested times of archived writes that were done after an instant.
+
+        The archiver of layout 2 goes by requested times: a write that took long leaves the active
+        timeline before one that was requested later and done before it.
+        """
+        if self.table.layout == 1:
+            first = self.active.first
+            if first is None or state[0] >= first:
+                return frozenset()
+            return frozenset(it.requested for it in self.archived.values() if it.order > state)
+        return frozenset(requested for done, requested in self._orders if (done, requested) > state)
+
+    @cached_property
+    def _orders(self) -> frozenset[Order]:
+        return read_archived_orders(self._files, self.table)
 
     @cached_property
     def has_archive(self) -> bool:
@@ -256,8 +273,12 @@ class State:
 
     def _archived_by(self, requested: str) -> bool:
         """Return whether an archived instant was done by then."""
+        if requested in self._archived_later:
+            return False
         first = self._timeline.active.first
-        if first is None or self.until[0] >= first:
-            # Everything archived was done before the first active instant.
-            return True
-        return (self.completed(requested), requested) <= self.until
+        # When one that the archive has lost was done is not known.
+        return first is None or self.until[0] >= first or (requested, requested) <= self.until
+
+    @cached_property
+    def _archived_later(self) -> frozenset[str]:
+        return self._timeline.archived_after(self.until)

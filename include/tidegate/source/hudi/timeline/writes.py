@@ -43,12 +43,14 @@ def newest_write(timeline: LoadedTimeline) -> Order | None:
     return None
 
 
-def archived_writes(timeline: LoadedTimeline) -> tuple[Order, ...]:
-    """Return the writes that have left the active timeline."""
+def archived_writes(timeline: LoadedTimeline, after: Order | None = None) -> tuple[Order, ...]:
+    """Return the writes that have left the active timeline, and follow an instant."""
     return tuple(
         it.order
         for it in timeline.archived.values()
-        if it.requested not in timeline.active.writes and it.metadata.role is Role.WRITE
+        if (after is None or it.order > after)
+        and it.requested not in timeline.active.writes
+        and it.metadata.role is Role.WRITE
     )
 
 
@@ -64,13 +66,10 @@ def writes_after(timeline: LoadedTimeline, after: Order | None) -> tuple[Order, 
     _, requested = after
     action = timeline.active.writes.get(requested)
     if action is not None and action.order == after:
-        first = timeline.active.first
-        # Completed after younger ones were archived: those may have followed it.
-        if first is None or after[0] >= first:
+        if not timeline.archived_after(after):
             return active_writes(timeline, after)
     elif not _may_be_archived(timeline, requested):
         raise _gone(timeline, requested)
-    archived = archived_writes(timeline)
     known = {it.order for it in timeline.archived.values()}
     if action is None and after not in known:
         if timeline.took_back(requested):
@@ -78,7 +77,7 @@ def writes_after(timeline: LoadedTimeline, after: Order | None) -> tuple[Order, 
             raise _gone(timeline, requested)
         oldest = min((order[1] for order in known), default=timeline.active.first or "none")
         raise HudiHistoryLost(source=timeline.table.source, instant=requested, oldest=oldest)
-    return tuple(sorted({*(it for it in archived if it > after), *active_writes(timeline, after)}))
+    return tuple(sorted({*archived_writes(timeline, after), *active_writes(timeline, after)}))
 
 
 def _gone(timeline: LoadedTimeline, requested: str) -> HudiInstantGone:

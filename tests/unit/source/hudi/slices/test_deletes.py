@@ -156,7 +156,7 @@ def test_folder_is_listed_once_however_many_groups_were_clustered(
         ("b", TIMES[1]),
         ("d", TIMES[3]),
     ]
-    assert listed == ["p"]
+    assert [folder for folder in listed if not folder.startswith(".hoodie")] == ["p"]
 
 
 def cleaned(root: Path, retained: int) -> None:
