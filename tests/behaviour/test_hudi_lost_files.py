@@ -193,6 +193,28 @@ def test_files_that_a_compaction_took_the_place_of_need_not_be_there(
 
 
 @VERSIONS
+@pytest.mark.parametrize("lost", ["logs", "base file"])
+def test_log_compaction_takes_the_place_of_logs_and_not_of_their_base_file(
+    tmp_path: Path, version: int, lost: str
+) -> None:
+    table = made(tmp_path, version)
+    writes = logged(table)
+    logs = list(table.root.rglob(".*.log.*"))
+    service = table.begin("logcompaction")
+    content = Rows([row("a", "2", writes[0]), row("b", "3", writes[1])], compacted=writes)
+    service.log(GROUP, content)
+    service.done("LOG_COMPACT")
+    for path in logs if lost == "logs" else table.root.rglob("*.parquet"):
+        path.unlink()
+
+    if lost == "logs":
+        assert values(rows(table)) == {"a": "2", "b": "3", "z": "1"}
+    else:
+        with pytest.raises(HudiFileLost, match=r"\.parquet"):
+            rows(table)
+
+
+@VERSIONS
 @pytest.mark.parametrize("is_archived", [False, True], ids=["active", "archived"])
 def test_files_of_groups_that_were_replaced_need_not_be_there(
     tmp_path: Path, version: int, is_archived: bool

@@ -12,7 +12,7 @@ import pytest
 
 from hudi_windows import between, opened, planned, rows, state
 from hudi_writer import KEY, PLAIN, Columns, Deletes, HudiTable, Rows, gone
-from tidegate.errors import HudiPropertyUnsupported, HudiSchemaUnsupported
+from tidegate.errors import HudiCommitTimesMissing, HudiSchemaUnsupported
 from tidegate.model.plan import Piece
 from tidegate.read.merge import ReadOptions
 
@@ -504,7 +504,7 @@ def test_table_without_meta_columns_is_merged_by_its_key_columns(
     )
 
     assert state(table) == [("a", 2, "new", 1), ("c,n:1", 2, "c", 1)]
-    with pytest.raises(HudiPropertyUnsupported, match=r"populate\.meta\.fields"):
+    with pytest.raises(HudiCommitTimesMissing, match=r"populate\.meta\.fields"):
         rows(table, "complete", first)
 
 

@@ -17,6 +17,7 @@ from golden_hudi import Golden, copied, texts
 from hudi_native import Twin, parquet_log
 from hudi_opinions import READABLE
 from tidegate.errors import (
+    HudiCommitTimesMissing,
     HudiPropertyUnsupported,
     LogBlockUnreadable,
     SourceFileDamaged,
@@ -233,11 +234,10 @@ def test_table_without_commit_times_has_a_state_and_no_windows(
     with_properties(twin.table, hoodie_meta_fields_mode=mode)
 
     state = Golden(case, "snapshot", twin.table).rows()
-    table = Golden(case, "complete", twin.table)
 
     assert texts(state) == texts(Golden(case, "snapshot").rows())
-    with pytest.raises(HudiPropertyUnsupported, match=rf"meta\.fields\.mode.*found {mode}"):
-        table.rows(InstantRange(table.writes[0], table.writes[-1]))
+    with pytest.raises(HudiCommitTimesMissing, match=rf"meta\.fields\.mode.* is {mode}"):
+        Golden(case, "complete", twin.table)
 
 
 def test_table_with_all_columns_says_so_by_its_mode(tmp_path: Path) -> None:

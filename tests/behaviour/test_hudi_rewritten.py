@@ -11,9 +11,13 @@ from golden_hudi import NOW
 from hudi_windows import rows
 from hudi_writer import TIME, HudiTable, Rows
 from small_hudi import Command, commands, typed
-from small_lake import load
+from small_lake import load, publish
 from tidegate import read_committed
-from tidegate.errors import HudiCommitTimesLost, HudiReplacementUnknown
+from tidegate.errors import (
+    HudiCommitTimesLost,
+    HudiCommitTimesMissing,
+    HudiReplacementUnknown,
+)
 from tidegate.pipeline import Pipeline, open_pipeline
 
 if TYPE_CHECKING:
@@ -124,11 +128,11 @@ def tidegate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Command:
     return typed(tmp_path, monkeypatch)
 
 
-def pipeline(root: Path) -> Pipeline:
-    read = {"mode": "complete", "keys_repeat": True}
+def pipeline(root: Path, mode: str = "complete", **more: Any) -> Pipeline:
+    read = {"mode": mode, "keys_repeat": True} if mode == "complete" else {"mode": mode}
     raw = {
         "name": "trips",
-        "source": {"kind": "hudi", "path": str(root / "table"), "read": read},
+        "source": {"kind": "hudi", "path": str(root / "table"), "read": read | more},
         "target": {"path": str(root / "published"), "partition_by": {"part_k": "k"}},
         "commit": {"trigger": "process-time"},
     }
@@ -154,6 +158,35 @@ def test_feed_whose_commit_times_were_lost_begins_anew(tmp_path: Path, tidegate:
     (reset,) = commands(refused.value)
     tidegate(f"{reset} --yes")
     tidegate("tidegate publish PIPELINE")
+
+    assert published(tmp_path) == [("a", "1"), ("b", "2")]
+
+
+@pytest.mark.follows("HudiCommitTimesMissing")
+@pytest.mark.parametrize(
+    ("mode", "keys"),
+    [
+        ("complete", {}),
+        ("latest_state", {"keys_repeat": True}),
+        ("with_deletes", {"columns": ["k", "v", "_change_type"]}),
+        ("changelog", {"columns": ["k", "v", "_change_type"]}),
+    ],
+)
+@pytest.mark.parametrize("other", ["rebuild_partitions", "snapshot"])
+def test_table_without_commit_times_is_refused_before_its_first_window(
+    mode: str, keys: dict[str, Any], other: str, tmp_path: Path
+) -> None:
+    table = HudiTable(tmp_path / "table", ordering="", meta=False)
+    table.insert(GROUP, [row("a", "1")])
+    with pytest.raises(HudiCommitTimesMissing, match=rf"`{other}`"):
+        load(pipeline(tmp_path, mode, **keys), now=NOW)
+
+    found = pipeline(tmp_path, other)
+    load(found, now=NOW)
+    publish(found, now=NOW)
+    table.insert(OTHER, [row("b", "2")])
+    load(found, now=NOW)
+    publish(found, now=NOW)
 
     assert published(tmp_path) == [("a", "1"), ("b", "2")]
 

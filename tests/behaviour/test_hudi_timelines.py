@@ -7,6 +7,7 @@ import shutil
 from collections import Counter
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,14 +17,18 @@ from golden_hudi import NOW, Golden, answers, copied, texts
 from hudi_writer import PLAIN, START, HudiTable
 from small_hudi import Command, HudiLake, typed
 from small_lake import load, publish
+from tidegate import read_committed
 from tidegate.errors import HollowInstant, HudiInstantGone
 from tidegate.model.instant import InstantRange
 from tidegate.pipeline import open_pipeline
 from tidegate.source.hudi.table.avro import first_record
-from tidegate.source.hudi.timeline.times import order_of
+from tidegate.source.hudi.timeline.times import moment_of, order_of
 
 if TYPE_CHECKING:
+    from datetime import datetime
     from pathlib import Path
+
+    from tidegate.pipeline import Pipeline
 
 HOLLOW = ["v6_cow_inflight_left", "v6_mor_inflight_left"]
 HOUR = timedelta(hours=1)
@@ -38,6 +43,33 @@ def tidegate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Command:
 def pending_of(case: str) -> str:
     (found,) = (it for it in answers(case)["timeline"] if it["state"] != "completed")
     return str(found["requested"])
+
+
+def made(key: str) -> dict[str, Any]:
+    return {"k": key, "ts": 1, "v": "1"}
+
+
+def taken(table: HudiTable, root: Path, mode: str, until: datetime | None = None) -> Pipeline:
+    """Load and publish the table as it is now."""
+    repeats = {"keys_repeat": True} if mode == "complete" else {}
+    raw = {
+        "name": "trips",
+        "source": {"kind": "hudi", "path": str(table.root), "read": {"mode": mode, **repeats}},
+        "target": {"path": str(root / "published"), "partition_by": {"p": "k"}},
+        "commit": {"trigger": "process-time"},
+    }
+    file = root / "trips.yaml"
+    file.write_text(json.dumps(raw))
+    pipeline = open_pipeline(file, ledger=f"sqlite:///{root}/ledger.db")
+    load(pipeline, now=START + 12 * HOUR, until=until)
+    publish(pipeline, now=START + 12 * HOUR)
+    return pipeline
+
+
+def published_keys(root: Path) -> list[str]:
+    """The keys that a reader of markers sees."""
+    found = read_committed(str(root / "published")).to_table().to_pylist()
+    return sorted(it["p"] for it in found)
 
 
 def taken_by(lake: HudiLake, **keys: Any) -> Counter[str]:
@@ -139,6 +171,48 @@ def test_write_that_is_done_after_later_ones_is_in_one_window(tmp_path: Path) ->
     lake.take(**keys)
 
     assert taken_by(lake, **keys) == Counter(lake.writes)
+
+
+@pytest.mark.parametrize("mode", ["complete", "snapshot"])
+@pytest.mark.parametrize(("version", "archived"), [(6, False), (9, False), (9, True)])
+def test_write_that_is_done_after_the_checkpoint_is_taken_in_by_the_next_load(
+    tmp_path: Path, mode: str, archived: bool, version: int
+) -> None:
+    table = HudiTable(tmp_path / "table", version, columns=PLAIN)
+    first = table.insert("0000-0", [made("a")])
+    late = table.begin()
+    late.base("0000-1", [made("late")])
+    table.insert("0000-2", [made("b")])
+    pipeline = taken(table, tmp_path, mode)
+    seen = ["a"] if version == 6 else ["a", "b"]
+    assert published_keys(tmp_path) == seen
+
+    late.done("INSERT")
+    if archived:
+        table.insert("0000-3", [made("c")])
+        table.archive(first, late.requested)
+    taken(table, tmp_path, mode)
+
+    assert published_keys(tmp_path) == ["a", "b", *(["c"] if archived else []), "late"]
+    load(pipeline, now=START + 12 * HOUR)
+    assert len(pipeline.ledger.windows.all()) == 2
+
+
+@pytest.mark.parametrize("mode", ["complete", "snapshot"])
+def test_run_whose_interval_ends_before_the_head_reads_up_to_its_end(
+    tmp_path: Path, mode: str
+) -> None:
+    """Else a table that is written all the time would never be read."""
+    table = HudiTable(tmp_path / "table", 9, columns=PLAIN)
+    for number in range(3):
+        table.insert(f"0000-{number}", [made(f"a{number}")])
+        until = moment_of(table.tick(), ZoneInfo("UTC"))
+        table.insert(f"0001-{number}", [made(f"b{number}")])
+
+        taken(table, tmp_path, mode, until=until)
+
+        later = [f"b{it}" for it in range(number)]
+        assert published_keys(tmp_path) == [*(f"a{it}" for it in range(number + 1)), *later]
 
 
 def test_write_at_work_after_all_others_does_not_fail_a_load(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from datetime import datetime
 
     import httpx
@@ -117,18 +117,10 @@ class AirflowConsumers:
 
 def _events(http: httpx.Client, asset: int, since: datetime) -> list[dict[str, Any]]:
     """Return the events of an asset since some time."""
-    after, found = (since - _CLOCKS).isoformat(), list[dict[str, Any]]()
-    while True:
-        asked: dict[str, str | int] = {
-            "asset_id": asset,
-            "timestamp_gte": after,
-            "offset": len(found),
-            "limit": _PAGE,
-        }
-        answer = http.get("/assets/events", params=asked).raise_for_status().json()
-        found += answer["asset_events"]
-        if not answer["asset_events"] or len(found) >= answer["total_entries"]:
-            return found
+    after = (since - _CLOCKS).isoformat()
+    return list(
+        _listed(http, "/assets/events", "asset_events", asset_id=asset, timestamp_gte=after)
+    )
 
 
 def _revisions(pipeline: PipelineControl) -> dict[Partition, int]:
@@ -136,9 +128,22 @@ def _revisions(pipeline: PipelineControl) -> dict[Partition, int]:
 
 
 def _asset_id(http: httpx.Client, name: str) -> int:
-    answer = http.get("/assets", params={"name_pattern": name}).raise_for_status()
-    for asset in answer.json()["assets"]:
+    for asset in _listed(http, "/assets", "assets", name_pattern=name):
         if asset["name"] == name:
             return int(asset["id"])
     msg = f"it has no asset `{name}`"
     raise LookupError(msg)
+
+
+def _listed(
+    http: httpx.Client, path: str, key: str, **asked: str | int
+) -> Iterator[dict[str, Any]]:
+    """Yield what a collection of the API has, page by page."""
+    seen = 0
+    while True:
+        page: dict[str, str | int] = {**asked, "offset": seen, "limit": _PAGE}
+        answer = http.get(path, params=page).raise_for_status().json()
+        yield from answer[key]
+        seen += len(answer[key])
+        if not answer[key] or seen >= answer["total_entries"]:
+            return

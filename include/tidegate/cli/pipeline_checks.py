@@ -20,7 +20,13 @@ from tidegate.config import (
 )
 from tidegate.config.document import Document
 from tidegate.config.target import field_text
-from tidegate.errors import NameTaken, PredicateInvalid, TidegateError, WorkElsewhere
+from tidegate.errors import (
+    NameTaken,
+    PartitionsUnlikeSource,
+    PredicateInvalid,
+    TidegateError,
+    WorkElsewhere,
+)
 from tidegate.errors.commands import naming
 from tidegate.gate import load_suite, suite_mistakes
 from tidegate.model.partition import Transform
@@ -28,6 +34,7 @@ from tidegate.model.run import Run
 from tidegate.pipeline import open_pipeline
 from tidegate.pipeline.load import rehearsal
 from tidegate.pipeline.load.event_units import unit_doubt_of_source
+from tidegate.pipeline.load.replacing import check_keys
 from tidegate.pipeline.state.reading import Reading
 from tidegate.pipeline.state.vanished import naming_vanished
 from tidegate.pipeline.state.work import check_identity, check_owner_or_move, check_places
@@ -224,6 +231,10 @@ def _rows(looked: _Looked) -> str:
         raise _Several([(("source", "read", "filter"), refused)]) from refused
     if reading is None:
         return "not known before there is a file"
+    try:
+        check_keys(config, looked.source.slicing.replaced_columns(looked.pin))
+    except PartitionsUnlikeSource as refused:
+        raise _Several([(("target", "partition_by"), refused)]) from refused
     _refuse_all(rehearsal.mistakes(config, reading, looked.now))
     keys = ", ".join(map(field_text, config.target.partition_by)) or "nothing"
     column = config.event_time.column if config.event_time else None

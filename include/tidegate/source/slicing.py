@@ -97,6 +97,10 @@ class Slicing(Protocol):
         """Read the row groups of the piece's file from its footer."""
         ...
 
+    def replaced_columns(self, pin: Pin) -> tuple[str, ...]:
+        """Return the partition columns of the source, if windows replace its partitions whole."""
+        ...
+
 
 class TableHints(Protocol):
     """Hints of a table about files that are not read."""

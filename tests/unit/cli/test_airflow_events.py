@@ -47,22 +47,26 @@ class Airflow:
     def answer(self, request: BaseHTTPRequestHandler) -> tuple[int, Any]:
         self.tokens.add(request.headers["Authorization"])
         path = urlparse(request.path)
+        asked = {name: value for name, (value,) in parse_qs(path.query).items()}
         if request.command == "GET" and path.path == "/api/v2/assets":
-            (wanted,) = parse_qs(path.query)["name_pattern"]
+            wanted = asked["name_pattern"]
             found = [{"id": id, "name": name} for name, id in self.assets.items() if wanted in name]
-            return 200, {"assets": found, "total_entries": len(found)}
+            return 200, self.some("assets", found, asked)
         if request.command == "GET" and path.path == "/api/v2/assets/events":
-            asked = {name: value for name, (value,) in parse_qs(path.query).items()}
-            first, size = int(asked["offset"]), min(int(asked["limit"]), self.page)
-            events = self.known + self.events
-            return 200, {
-                "asset_events": events[first : first + size],
-                "total_entries": len(events),
-            }
+            since = datetime.fromisoformat(asked["timestamp_gte"])
+            known = [it for it in self.known if it.get("timestamp", NOW) >= since]
+            shown = [
+                {name: value for name, value in it.items() if name != "timestamp"} for it in known
+            ]
+            return 200, self.some("asset_events", shown + self.events, asked)
         if len(self.events) >= self.refuses_after or path.path != "/api/v2/assets/events":
             return 403, {"detail": "Forbidden"}
         self.events.append(json.loads(request.rfile.read(int(request.headers["Content-Length"]))))
         return 200, {}
+
+    def some(self, key: str, found: list[dict[str, Any]], asked: dict[str, str]) -> dict[str, Any]:
+        first, size = int(asked["offset"]), min(int(asked["limit"]), self.page)
+        return {key: found[first : first + size], "total_entries": len(found)}
 
 
 @contextmanager
@@ -108,7 +112,8 @@ def publish(*arguments: str) -> Result:
 def test_airflow_that_is_named_is_told_each_revision_as_the_dag_tells_it(
     lake: SmallLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    airflow = Airflow()
+    others = {f"orders_published_{number}": 100 + number for number in range(70)}
+    airflow = Airflow(assets=others | ASSETS)
     with served(airflow) as place:
         monkeypatch.setenv("TIDEGATE_AIRFLOW_API", place)
         monkeypatch.setenv("TIDEGATE_AIRFLOW_TOKEN", "secret")
@@ -200,12 +205,39 @@ def test_revision_that_another_one_publishes_meanwhile_is_not_told_again(
     assert "Airflow was told: 2026-02-02." in published.output
 
 
+def test_revision_of_the_same_partition_that_another_one_made_is_not_told_again(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publishing = publish_commands._published
+
+    def beside(*arguments: Any) -> Any:
+        other = lake.pipeline()
+        assert other.publish(day(1), "a run of Airflow", NOW).state == "committed"
+        lake.commit({1: 1})
+        load(other, until=known(5))
+        return publishing(*arguments)
+
+    monkeypatch.setattr(publish_commands, "_published", beside)
+    airflow = Airflow()
+    with served(airflow) as place:
+        monkeypatch.setenv("TIDEGATE_AIRFLOW_API", place)
+        publish("2026-02-01")
+
+    told = [(event["partition_key"], event["extra"]["revision"]) for event in airflow.events]
+    assert told == [("2026-02-01", 2)]
+
+
 @pytest.mark.parametrize("before", [0, 250], ids=["newest", "among many"])
 def test_revision_that_was_announced_already_is_not_told_again(
     lake: SmallLake, monkeypatch: pytest.MonkeyPatch, before: int
 ) -> None:
     monkeypatch.setattr(publish_commands, "utc_now", lambda: NOW)
-    same = {"partition_key": "2026-02-01", "extra": {"committed_at": NOW.isoformat()}}
+    same = {
+        "partition_key": "2026-02-01",
+        "extra": {"committed_at": NOW.isoformat()},
+        # Airflow's clock is behind.
+        "timestamp": NOW - timedelta(minutes=59),
+    }
     others = [
         {"partition_key": "2026-02-01", "extra": None},
         {"partition_key": "2026-02-02", "extra": {"committed_at": "2025"}},

@@ -18,6 +18,21 @@ class HudiPropertyUnsupported(TerminalError):
     )
 
 
+class HudiCommitTimesMissing(TerminalError):
+    """A table's rows do not tell which commit wrote them, and the mode reads changes (HUDI-W17)."""
+
+    source: str
+    property: str
+    value: str
+    mode: str
+    template = (
+        "{source}: `{property}` in `.hoodie/hoodie.properties` is {value}, so that rows do not "
+        "have the key and the time of their commit, by which `source.read.mode: {mode}` tells "
+        "changes. Use `rebuild_partitions`, which reads the partitions that changed, or "
+        "`snapshot`, which reads the whole table."
+    )
+
+
 class HudiPartitionUnreadable(TerminalError):
     """The name of a partition's folder does not tell the values of the partition columns."""
 

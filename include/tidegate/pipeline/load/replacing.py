@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tidegate.config import PipelineConfig
+    from tidegate.model.partition import PartitionField
     from tidegate.model.plan import Window
     from tidegate.source.slicing import Units
 
@@ -27,7 +28,6 @@ def replaced_partitions(
     Raises:
         ModeChanged: the window was taken to replace partitions and would add rows, or the other way
             round: rows of other windows would count twice, or stay for ever.
-        PartitionsUnlikeSource: the target has no key for a partition column of the source.
     """
     if window.kind in {WindowKind.LOAD, WindowKind.HISTORY, WindowKind.REPLACE}:
         reads_whole = units.replaced is not None
@@ -38,18 +38,35 @@ def replaced_partitions(
     return tuple(sorted(_spelled(config, units.replaced), key=lambda item: item.path))
 
 
-def _spelled(
-    config: PipelineConfig, replaced: Sequence[Mapping[str, pa.Scalar]]
-) -> Iterable[Partition]:
-    columns = list(replaced[0]) if replaced else []
-    fields = [
+def check_keys(config: PipelineConfig, columns: Sequence[str]) -> None:
+    """Check that the target's partitions are told apart as those of the source are.
+
+    Args:
+        config: the pipeline.
+        columns: the source's partition columns, if windows replace its partitions whole.
+
+    Raises:
+        PartitionsUnlikeSource: the target has no key for one of them.
+    """
+    keys = {field.column for field in _keys(config, columns)}
+    missing = [column for column in columns if column not in keys]
+    if missing:
+        raise PartitionsUnlikeSource(pipeline=config.name, column=missing[0])
+
+
+def _keys(config: PipelineConfig, columns: Sequence[str]) -> list[PartitionField]:
+    return [
         field
         for field in config.target.partition_by
         if field.transform is Transform.IDENTITY and field.column in columns
     ]
-    missing = sorted(set(columns) - {field.column for field in fields})
-    if missing:
-        raise PartitionsUnlikeSource(pipeline=config.name, column=missing[0])
+
+
+def _spelled(
+    config: PipelineConfig, replaced: Sequence[Mapping[str, pa.Scalar]]
+) -> Iterable[Partition]:
+    columns = list(replaced[0]) if replaced else []
+    fields = _keys(config, columns)
     if not fields:
         return {Partition(()) for _ in replaced}
     import pyarrow as pa

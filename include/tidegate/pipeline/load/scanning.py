@@ -16,7 +16,7 @@ from tidegate.pipeline.load.copying import UncutFiles
 from tidegate.pipeline.load.fingerprint import library_fingerprint
 from tidegate.pipeline.load.rebuilt_files import RebuiltTimes
 from tidegate.pipeline.load.rehearsal import rehearse
-from tidegate.pipeline.load.replacing import replaced_partitions
+from tidegate.pipeline.load.replacing import check_keys, replaced_partitions
 from tidegate.pipeline.load.row_partitions import deciding_columns, partitions_of_rows
 from tidegate.pipeline.state.reading import Reading
 from tidegate.plan import (
@@ -139,12 +139,14 @@ class Scanner:
 
         Raises:
             ChangesReadWhole: the mode was changed since the window was taken.
+            PartitionsUnlikeSource: see `check_keys`.
             ColumnMissing, SchemaIncompatible, PartitionFieldInvalid, PredicateInvalid: the rows do
                 not have what the target, the event time or a row rule needs.
             StatsMissing: the requested order or bounds need metadata that a file does not have.
             TidegateError: the source refuses that the window is published; see `Units`.
         """
         pinned = pinned_at(self.source, pin, window)
+        check_keys(self.config, self.source.slicing.replaced_columns(pinned))
         rehearse(self.config, Reading.of(self.config.source, self.source, pinned), now)
         with _without_collections():
             found = self._find(window, pinned, now)

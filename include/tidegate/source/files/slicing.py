@@ -125,6 +125,11 @@ class ListingSlicing:
         with open_slice(piece.slice) as file:
             return file.row_groups
 
+    def replaced_columns(self, pin: Pin) -> tuple[str, ...]:
+        """Return none: windows add rows, or replace everything."""
+        del pin
+        return ()
+
     def _unpruned(
         self, pin: Pin, files: Sequence[ListedFile]
     ) -> Sequence[tuple[ListedFile, Partition]]:

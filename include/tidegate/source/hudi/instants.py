@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from tidegate.errors import (
     HollowInstant,
+    HudiCommitTimesMissing,
     HudiHistoryLost,
     HudiInstantGone,
     HudiSchemaUnsupported,
@@ -41,6 +42,7 @@ from tidegate.source.hudi.timeline.times import instant_of, order_of
 from tidegate.source.hudi.timeline.writes import (
     active_writes,
     archived_writes,
+    blocking,
     ends_following,
     newest_write,
     writes_following,
@@ -88,6 +90,7 @@ class HudiTimeline:
 
         Raises:
             HollowInstant: a write is pending on layout 1, and the pipeline says `fail`.
+            HudiCommitTimesMissing: rows do not have the time of their commit, and changes are read.
             HudiTimelineGone: the table has partitions, and no instant (Transient).
         """
         del expected_identity, until, after
@@ -95,9 +98,6 @@ class HudiTimeline:
         if not timeline.active.actions and partitions(self._access.files):
             folder = timeline.table.timeline_folder
             raise HudiTimelineGone(path=self._access.files.path(folder))
-        if self._access.config.read.mode == "snapshot":
-            # What is pending now is in the state that the next load reads as a whole.
-            return self._pinned(timeline, newest_write(timeline))
         hollow = hollow_write(timeline, now, self._access.zone(timeline.table))
         if hollow is None:
             return self._pinned(timeline, newest_write(timeline))
@@ -106,8 +106,10 @@ class HudiTimeline:
                 source=self._access.name, instant=hollow.requested, age=spelled(hollow.age)
             )
         done = [it for it in active_writes(timeline) if it[1] < hollow.requested]
-        pin = self._pinned(timeline, done[-1] if done else None)
-        return replace(pin, held_back=hollow.held_back)
+        # A state has all that is done; only a checkpoint must not pass over what is not.
+        is_state = self._access.config.read.mode == "snapshot"
+        head = newest_write(timeline) if is_state else done[-1] if done else None
+        return replace(self._pinned(timeline, head), held_back=hollow.held_back)
 
     def at(self, pin: Pin, instant: Instant) -> Pin:
         """Pin an earlier write."""
@@ -280,10 +282,7 @@ class HudiTimeline:
         """Return what follows, and why that is the whole table if a policy decided so."""
         config = self._access.config
         if config.read.mode == "snapshot":
-            caught_up = after is not None and pin.head is not None and after.id == pin.head.id
-            ends = (
-                self._nothing(pin, after) if pin.head is None else () if caught_up else (pin.head,)
-            )
+            ends = _never_between(self._states(pin, after))
             return Following(ends, None, WindowKind.RELOAD), None
         # The first window has nothing to replace.
         replaces = config.read.mode == REPLACING and after is not None
@@ -310,6 +309,28 @@ class HudiTimeline:
         if after is not None:
             writes_following(self._access.timeline(pin), after)
         return ()
+
+    def _states(self, pin: Pin, after: Instant | None) -> tuple[Instant, ...]:
+        """Return the writes up to the head whose state a window may read after a checkpoint.
+
+        After one that was taken back, that is the newest. None passes over a pending write of
+        layout 1 (HUDI-W5): done later, it would change a state that the checkpoint says is read.
+        """
+        if pin.head is None:
+            return self._nothing(pin, after)
+        timeline = self._access.timeline(pin)
+        end, pending = timeline.order(pin.head), blocking(timeline)
+        ends = [
+            order
+            for order in active_writes(timeline)
+            if order <= end and (pending is None or order[1] < pending.requested)
+        ]
+        if after is not None:
+            done, requested = order_of(after)
+            read = (requested if timeline.table.layout == 1 else done, requested)
+            is_there = requested in timeline.active.writes
+            ends = [it for it in ends if it > read] or ([] if is_there else ends[-1:])
+        return tuple(self._instant(timeline, order) for order in ends)
 
     def _ends(self, pin: Pin, after: Instant | None) -> tuple[Instant, ...]:
         if pin.head is None:
@@ -347,6 +368,11 @@ class HudiTimeline:
     def _pinned(self, timeline: LoadedTimeline, head: Order | None) -> Pin:
         table, config = timeline.table, self._access.config
         # Changes are read with the newest columns, a state with its own, as Hudi does.
+        if not table.has_meta_fields and config.read.mode not in {"snapshot", REPLACING}:
+            key = table.meta_fields_key
+            raise HudiCommitTimesMissing(
+                source=self._access.name, property=key, value=table.raw[key], mode=config.read.mode
+            )
         schema_of = head if config.read.mode == "snapshot" else newest_write(timeline)
         added = _ADDED.get(config.read.mode, ())
         columns = self._table_schema(timeline, schema_of)

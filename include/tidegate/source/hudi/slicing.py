@@ -35,7 +35,6 @@ from tidegate.source.hudi.slices.window_slices import (
     touched_partitions,
     unread_changes,
 )
-from tidegate.source.hudi.table.columns import COMMIT_TIME
 from tidegate.source.hudi.table.partition_values import partition_values
 from tidegate.source.hudi.timeline.kept import kept_before
 from tidegate.source.hudi.timeline.loaded import LoadedTimeline, State
@@ -58,8 +57,6 @@ if TYPE_CHECKING:
     from tidegate.source.hudi.access import TableAccess
     from tidegate.source.hudi.slices.window_slices import Touched
     from tidegate.source.hudi.timeline.loaded import Order
-
-_ALL_META_FIELDS = {"hoodie.populate.meta.fields": "true", "hoodie.meta.fields.mode": "ALL"}
 
 
 @dataclass(frozen=True)
@@ -124,7 +121,6 @@ class HudiSlicing:
             HudiChangesLost: files that tell what was changed are gone.
             HudiCommitTimesLost: a service wrote rows with its own commit time (HUDI-W18).
             HudiReplacementUnknown: see `check_known_replacements`.
-            HudiPropertyUnsupported: rows do not have the time of their commit (HUDI-W17).
             HudiPartitionUnreadable: see `partition_values`.
             HudiInstantGone, HudiHistoryLost: see `writes_following`.
         """
@@ -155,12 +151,6 @@ class HudiSlicing:
             pieces, short = self._whole(timeline, found.state, places)
             notes = (*self._notes(found), *short)
             return Units(pieces, notes, listed=found.listed, replaced=replaced)
-        if COMMIT_TIME not in columns.names:
-            key = timeline.table.meta_fields_key
-            expected = _ALL_META_FIELDS[key]
-            raise timeline.table.refusal(
-                key, f"{expected}, because changes are told by commit times and keys"
-            )
         check_known_replacements(timeline, writes)
         if mode == CHANGELOG:
             pieces, short = self._changelog(found)
@@ -172,6 +162,12 @@ class HudiSlicing:
     def row_groups(self, piece: Piece) -> tuple[RowGroup, ...]:
         """Read the row groups of a base file; a slice of logs only is one group."""
         return self._making.row_groups(piece)
+
+    def replaced_columns(self, pin: Pin) -> tuple[str, ...]:
+        """Return the partition columns in mode `rebuild_partitions`, and none in the others."""
+        if self._access.config.read.mode != REPLACING:
+            return ()
+        return self._access.timeline(pin).table.partition_fields
 
     def _state(self, timeline: LoadedTimeline, end: Order) -> State:
         """Return the state that is read: of modes that look at a window alone, exactly its end."""

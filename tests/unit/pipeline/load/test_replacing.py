@@ -13,7 +13,7 @@ from tidegate.config import PipelineConfig
 from tidegate.errors import ModeChanged, PartitionsUnlikeSource
 from tidegate.model.partition import Partition
 from tidegate.model.plan import WindowKind
-from tidegate.pipeline.load.replacing import replaced_partitions
+from tidegate.pipeline.load.replacing import check_keys, replaced_partitions
 from tidegate.source.slicing import Units
 
 FOLDERS = ({"dt": pa.scalar(date(2026, 1, 2))}, {"dt": pa.scalar(None, pa.date32())})
@@ -65,7 +65,13 @@ def test_target_without_the_sources_partition_column_is_refused(
     partition_by: dict[str, str] | None,
 ) -> None:
     with pytest.raises(PartitionsUnlikeSource, match="'dt'"):
-        replaced(partition_by, FOLDERS)
+        check_keys(config(partition_by), ["dt"])
+
+
+@pytest.mark.parametrize("partition_by", [{"day": "dt"}, {"shop": "shop", "day": "dt"}])
+def test_target_with_more_keys_than_the_source_has_is_not(partition_by: dict[str, str]) -> None:
+    check_keys(config(partition_by), ["dt"])
+    check_keys(config(partition_by), [])
 
 
 def test_window_that_changed_no_partition_replaces_none() -> None:

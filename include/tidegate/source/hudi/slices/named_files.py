@@ -159,14 +159,14 @@ class NamedFiles:
         return file.kind != "cdc" and is_part(file, newest, self._state, version)
 
     def _is_dispensable(self, lost: _Named, compacted: str) -> bool:
-        """Return whether a file that is gone is in what a log compaction wrote, or was replaced.
+        """Return whether what a file that is gone had is in a log compaction, or was replaced.
 
         Args:
             lost: the file.
             compacted: the requested time of the last log compaction, which has the records of logs
                 before it.
         """
-        if self._state.completed(lost.instant) <= compacted:
+        if isinstance(lost.file, LogFile) and self._state.completed(lost.instant) <= compacted:
             return True
         archived = self._timeline.archived.values()
         place, group = lost.partition, lost.file.group
