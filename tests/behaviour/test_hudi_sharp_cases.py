@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from hudi_windows import between, opened, planned, rows, state
-from hudi_writer import TIME, Deletes, HudiTable, Rows, gone
+from hudi_writer import KEY, TIME, Deletes, HudiTable, Rows, gone
 from tidegate.errors import (
     HudiFilesCleaned,
     HudiPartialRecords,
@@ -285,25 +285,71 @@ def test_floats_order_records_as_in_java(
     assert found == ([] if kind == "delete" and winner else [winner])
 
 
+SERVICES = pytest.mark.parametrize(
+    "services", [[], ["compact"], ["cluster"], ["compact", "cluster"], ["cluster", "cluster"]]
+)
+OF_FEED = ["k", "ts", "v", KEY, TIME]
+
+
+def serve(table: HudiTable, services: list[str], standing: list[dict[str, object]]) -> None:
+    """Rewrite all rows, each with the time of its own write, one service after the other."""
+    group = GROUP
+    for number, service in enumerate(services):
+        if service == "compact":
+            table.compact(group, standing)
+        else:
+            clustered = f"0000-{number + 2}"
+            table.cluster([group], clustered, standing)
+            group = clustered
+
+
 @pytest.mark.parametrize("version", [6, 8, 9])
+@SERVICES
 def test_row_that_a_late_record_brings_back_is_the_latest_of_its_key_in_a_feed(
-    tmp_path: Path, version: int
+    tmp_path: Path, version: int, services: list[str]
 ) -> None:
     """HUDI-R6: in Hudi it has the time from before its delete (HUDI-M10)."""
     table = HudiTable(tmp_path / "table", version=version)
     first = table.insert(GROUP, START)
     deleted = table.upsert(GROUP, gone("a", "b"))
+    before = opened(table, "with_deletes", OF_FEED)
+    feed = list(before.rows(between(before, first, deleted)))
     late = table.upsert(GROUP, Rows([row("a", "stale", 50)]))
-    mode = opened(table, "with_deletes", ["k", "v", "_hoodie_record_key", "_hoodie_commit_time"])
+    standing = [START[0], *START[2:]]
+    serve(table, services, [{**it, TIME: first} for it in standing])
+    after = opened(table, "with_deletes", OF_FEED)
 
-    feed = [
-        (it["_hoodie_commit_time"], it["_hoodie_record_key"], it["v"])
-        for start, end in ((first, deleted), (deleted, late))
-        for it in mode.rows(between(mode, start, end))
-    ]
+    feed += after.rows(between(after, deleted, late))
 
     assert values(state(table))["a"] == "10"
-    assert sorted(feed) == [(deleted, "a", None), (deleted, "b", None), (late, "a", "10")]
+    assert sorted((it[TIME], it[KEY], it["v"]) for it in feed) == [
+        (deleted, "a", None),
+        (deleted, "b", None),
+        (late, "a", "10"),
+    ]
+    assert values(rows(table, "complete", deleted)) == {"a": "10"}
+
+
+@SERVICES
+@pytest.mark.parametrize("is_late", [False, True])
+def test_row_that_a_late_record_completes_is_the_latest_of_its_key_in_a_feed(
+    tmp_path: Path, services: list[str], is_late: bool
+) -> None:
+    said = {"hoodie.table.partial.update.mode": "IGNORE_DEFAULTS"}
+    table = HudiTable(tmp_path / "table", properties=said)
+    first = table.insert(GROUP, [{"k": "a", "ts": 1000, "v": None}, *START[1:]])
+    second = table.upsert(GROUP, Rows([row("b", "21", 2000)]))
+    third = table.upsert(GROUP, Rows([row("a", "sent", 50 if is_late else 1500)]))
+    completed = {**row("a", "sent", 1000 if is_late else 1500), TIME: first if is_late else third}
+    updated = {**row("b", "21", 2000), TIME: second}
+    serve(table, services, [completed, updated, *({**it, TIME: first} for it in START[2:])])
+    mode = opened(table, "with_deletes", OF_FEED)
+
+    feed = [(it[TIME], it[KEY], it["v"]) for it in mode.rows(between(mode, second, third))]
+
+    assert values(state(table)) == {"a": "sent", "b": "21", "c": "30", "d": "40"}
+    assert feed == [(third, "a", "sent")]
+    assert values(rows(table, "complete", second)) == {"a": "sent"}
 
 
 @pytest.mark.parametrize("version", [6, 8, 9])

@@ -24,6 +24,8 @@ class DeltaKind(StrEnum):
     """A log file with records and deletes by key (HUDI-L3)."""
     HISTORY = "history"
     """A log file whose records were merged into a base file since (HUDI-F13)."""
+    MOVED = "moved"
+    """A log file of a slice whose rows were clustered into this one (HUDI-F13)."""
     PREVIOUS = "previous"
     """The base file that stood before (HUDI-R6)."""
     CHANGES = "changes"

@@ -117,11 +117,6 @@ class Applied(NamedTuple):
     """Which of them have marked values."""
     removing: Indices
     """The deletes that took a row away, as indices of the records."""
-    back: Indices | None
-    """The records, as indices, that lost to a deleted row, which is back; −1 for other rows.
-
-    None: there is no such row.
-    """
 
 
 class StandingRows:
@@ -149,41 +144,33 @@ class StandingRows:
         """
         places, indices = self._lookup.find(standing.keys)
         if not len(places):
-            return Applied(standing.rows, standing.marked, np.zeros(0, np.int64), None)
+            return Applied(standing.rows, standing.marked, np.zeros(0, np.int64))
         first = np.sort(np.unique(indices, return_index=True)[1])
         first = first[~self._met[indices[first]]]
         places, indices = places[first], indices[first]
         self._met[indices] = True
         wins = self._wins(places, indices, standing)
-        marked, back_at = standing.marked, None
+        marked = standing.marked
         if len(self._newest.barred):
             # The row was deleted, and is back although the newer record lost (HUDI-M10).
             back = ~wins & self._newest.barred[indices] & self._newest.marked[indices]
             marked = marked.copy()
             marked[places[back]] = True
-            if back.any():
-                back_at = np.full(len(standing), -1)
-                back_at[places[back]] = indices[back]
         exists = ~self._newest.deleted[indices]
         stays = np.ones(len(standing), np.bool_)
         stays[places[wins]] = False
         changed = wins & exists
         made = [_over(self._newest, indices[changed], standing, places[changed])]
-        sources = [places[changed]]
         if standing.missing:
             # A row that wins takes what it lacks from the record that loses (HUDI-M13).
             filled = ~wins & exists
             stays[places[filled]] = False
             made.append(_over(standing, places[filled], self._newest, indices[filled]))
-            sources.append(places[filled])
         kept = standing.rows.filter(boolean_column(stays))
         return Applied(
             pa.concat_tables([kept, *(rows for rows, _ in made)]),
             np.concatenate([marked[stays], *(marks for _, marks in made)]),
             indices[wins & ~exists],
-            None
-            if back_at is None
-            else np.concatenate([back_at[stays], *(back_at[each] for each in sources)]),
         )
 
     def records(self, indices: Indices) -> KeyedRecords:

@@ -415,7 +415,7 @@ class HudiTimeline:
         """Return the columns as of an instant: those of the newest write that names them."""
         for action in reversed(timeline.active.done):
             is_later = head is None or action.order > head
-            if is_later or action.requested not in timeline.active.writes:
+            if is_later or timeline.active.writes.get(action.requested) != action:
                 continue
             metadata = timeline.metadata(action)
             if metadata.evolution is not None:

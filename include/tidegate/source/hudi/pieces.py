@@ -17,6 +17,7 @@ from tidegate.physical.opening import open_rows
 from tidegate.read.open_piece import damage_named
 from tidegate.source.hudi.slices.commit_times import rewriter
 from tidegate.source.hudi.slices.details import BLOCKS, LOG_ONLY, SliceDetails
+from tidegate.source.hudi.slices.names import LogFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
     from tidegate.physical import PhysicalRows
     from tidegate.source.hudi.files import TableFiles
     from tidegate.source.hudi.slices.file_groups import Slice
-    from tidegate.source.hudi.slices.names import BaseFile, LogFile
+    from tidegate.source.hudi.slices.listing import FolderFiles
+    from tidegate.source.hudi.slices.names import BaseFile
     from tidegate.source.hudi.slices.window_slices import Touched
 
 _THREADS = 16
@@ -69,10 +71,19 @@ class PieceMaker:
         with damage_named(piece.path), self._open(piece.slice) as file:
             return file.row_groups
 
-    def history(self, slice: Slice, touched: Touched) -> Deltas:
-        """Return the logs of a window that belong to other slices by now (HUDI-F13)."""
+    def history(self, slice: Slice, touched: Touched, folders: FolderFiles) -> Deltas:
+        """Return the logs of a window whose records are part of base files by now (HUDI-F13)."""
+        moved = (
+            file
+            for group in sorted(touched.origins.get(slice.group, ()))
+            for file in folders.of_group(slice.partition, group)
+            if isinstance(file, LogFile) and file.kind != "cdc"
+        )
         return tuple(
-            self._log(log, DeltaKind.HISTORY) for log in slice.history if log.name in touched.files
+            self._log(log, kind)
+            for kind, logs in ((DeltaKind.HISTORY, slice.history), (DeltaKind.MOVED, moved))
+            for log in logs
+            if log.name in touched.files
         )
 
     def base(self, base: BaseFile, kind: DeltaKind) -> Delta:

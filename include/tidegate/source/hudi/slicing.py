@@ -288,21 +288,21 @@ class HudiSlicing:
         if self._access.config.read.mode == WITH_DELETES:
             reads = self._with_deletes(window, touched, found, listing, short)
         else:
-            reads = (self._changed_slice(it, window, state, touched, short) for it in found)
+            reads = (self._changed_slice(it, window, touched, listing, short) for it in found)
         return self._making.pieces(reads), tuple(it.note for it in short)
 
     def _changed_slice(
         self,
         slice: Slice,
         window: _Window,
-        state: State,
         touched: Mapping[str, Touched],
+        listing: _Listing,
         short: Collection[ShortLog],
     ) -> SliceRead:
         of_window = touched[slice.partition]
-        details = self._details(slice, window.timeline, state, short)
+        details = self._details(slice, window.timeline, window.state, short)
         details["instants"] = of_window.instants
-        history = self._making.history(slice, of_window)
+        history = self._making.history(slice, of_window, listing.folders)
         return SliceRead(slice, details, history, window.services)
 
     def _with_deletes(
@@ -319,8 +319,8 @@ class HudiSlicing:
         deletes = WindowDeletes(listing.folders, timeline, window.writes, window.start, until)
         rewritten = deletes.rewritten()
 
-        def told(slice: Slice, state: State) -> SliceRead:
-            read = self._changed_slice(slice, window, state, touched, short)
+        def told(slice: Slice) -> SliceRead:
+            read = self._changed_slice(slice, window, touched, listing, short)
             before = rewritten.get((slice.partition, slice.group))
             if before is None:
                 return read
@@ -328,12 +328,13 @@ class HudiSlicing:
             return replace(read, details=read.details | {"removed_by": before.by}, others=others)
 
         for slice in found:
-            yield told(slice, window.state)
+            yield told(slice)
         standing = {(it.partition, it.group) for it in listing.slices}
         for ended in deletes.ended(standing):
             if ended.removed_by is None:
-                read = told(ended.slice, ended.state)
-                yield replace(read, details=read.details | {"only_deletes": True})
+                read = told(ended.slice)
+                as_it_ended = self._details(ended.slice, timeline, ended.state, short)
+                yield replace(read, details=read.details | as_it_ended | {"only_deletes": True})
             else:
                 details = self._details(ended.slice, timeline, ended.state)
                 yield SliceRead(ended.slice, details | {"gone_since": ended.removed_by})

@@ -32,6 +32,22 @@ def told_by(records: KeyedRecords) -> Gone:
     return Gone(records.keys.filter(own), times.filter(own))
 
 
+def latest(keys: pa.Array, times: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Return each key once, with the latest of its times."""
+    none = np.zeros(len(keys), np.bool_)
+    newest = newest_of_each_key(
+        KeyedRecords(
+            rows=pa.Table.from_arrays([times], names=[COMMIT_TIME]),
+            keys=keys,
+            deleted=none,
+            marked=none,
+            ordering=(times,),
+            unordered=none,
+        )
+    )
+    return newest.keys, whole(newest.rows.column(COMMIT_TIME))
+
+
 class DeletedKeys:
     """Keys that may be gone although no log record of the slice says so.
 
@@ -46,19 +62,7 @@ class DeletedKeys:
             found: keys that may be gone; may repeat.
             records: of the slice's logs, one per key.
         """
-        none = np.zeros(len(found.keys), np.bool_)
-        newest = newest_of_each_key(
-            KeyedRecords(
-                rows=pa.Table.from_arrays([found.times], names=[COMMIT_TIME]),
-                keys=found.keys,
-                deleted=none,
-                marked=none,
-                ordering=(found.times,),
-                unordered=none,
-            )
-        )
-        self._keys = newest.keys
-        self._times = whole(newest.rows.column(COMMIT_TIME))
+        self._keys, self._times = latest(*found)
         self._stand = np.zeros(len(self._keys), np.bool_)
         self._lookup = KeyLookup(self._keys)
         self.meet(records.keys)

@@ -129,18 +129,21 @@ class LogRecords:
         for block, content in self._logs.contents(counted.blocks):
             yield self._records(block, content, wanted, self._by, instants), block.is_partial
 
-    def history(self, slice: FileSlice, gate: Gate, wanted: Sequence[Wanted]) -> Iterator[Part]:
+    def history(
+        self, slice: FileSlice, kind: DeltaKind, gate: Gate, wanted: Sequence[Wanted]
+    ) -> Iterator[Part]:
         """Decode a window's records that were merged into base files since (HUDI-R5).
 
         They are not merged among themselves: the base file tells what became of them.
 
         Args:
             slice: with these logs as deltas.
+            kind: of these deltas.
             gate: tells which instants are visible.
             wanted: their columns, with those of the key.
         """
         instants = frozenset(details_of(slice).get("instants", ()))
-        logs = [delta for delta in slice.deltas if delta.kind is DeltaKind.HISTORY]
+        logs = [delta for delta in slice.deltas if delta.kind is kind]
         counted = self._counted(logs, gate, instants)
         by = replace(self._by, mode=MergeMode.COMMIT_TIME.value, filling=Filling.NOTHING.value)
         for block, content in self._logs.contents(counted.blocks):

@@ -158,7 +158,7 @@ class PieceMerger:
         for kind, records in parts:
             found[kind].append(records)
         schema = pa.schema([(column.name, column.type) for column in self._wanted(slice)])
-        return Loaded.of(found, schema, tells_deletes=tells)
+        return Loaded.of(found, schema, tells_deletes=tells, tells_times=self._tells(slice))
 
     def _parts(self, piece: Piece, gate: Gate, *, tells: bool) -> Iterator[tuple[Kind, Part]]:
         """Decode what rows are merged with: only keys of the piece's share."""
@@ -182,8 +182,12 @@ class PieceMerger:
         if only is None:
             columns = self._columns
             telling = columns.telling_deletes() if self._tells(slice) else columns.keys
-            for part in self._logs.history(slice, gate, telling):
-                yield Kind.HISTORY, part
+            for kind, deltas in (
+                (Kind.HISTORY, DeltaKind.HISTORY),
+                (Kind.MOVED, DeltaKind.MOVED),
+            ):
+                for part in self._logs.history(slice, deltas, gate, telling):
+                    yield kind, part
         if tells:
             since = details_of(slice).get("removed_by", "")
             for delta in slice.deltas:
@@ -239,7 +243,7 @@ class PieceMerger:
 
     def _buckets(self, slice: FileSlice, size: int, parts: Sequence[Part]) -> int:
         """Return how many buckets are small enough, if what follows is like what was decoded."""
-        kinds = {DeltaKind.LOG, DeltaKind.HISTORY, DeltaKind.PREVIOUS}
+        kinds = {DeltaKind.LOG, DeltaKind.HISTORY, DeltaKind.MOVED, DeltaKind.PREVIOUS}
         stored = sum(delta.file_bytes for delta in slice.deltas if delta.kind in kinds)
         read = max(1, sum(part.stored_bytes for part in parts))
         expected = size * max(1.0, stored / read)

@@ -33,6 +33,8 @@ class Touched:
     """The file groups whose slices may have rows of them."""
     files: frozenset[str]
     """The names of the files that they wrote."""
+    origins: Mapping[str, frozenset[str]]
+    """Of those groups, the ones whose rows were clustered → the groups that the rows come from."""
 
 
 def touched_partitions(
@@ -59,16 +61,26 @@ def touched_partitions(
             stats = [stat for stat in metadata.written.get(partition, ()) if stat.path]
             groups.setdefault(partition, set()).update(stat.file_id for stat in stats)
             files.setdefault(partition, set()).update(stat.name for stat in stats)
+    origins: dict[str, dict[str, set[str]]] = {}
     for metadata in clusterings(timeline, window, until):
         for partition, replaced in metadata.replaced.items():
-            if not groups.get(partition, set()).isdisjoint(replaced):
-                moved = metadata.written.get(partition, ())
-                groups[partition].update(stat.file_id for stat in moved)
+            clustered = groups.get(partition, set()).intersection(replaced)
+            if not clustered:
+                continue
+            moved = {stat.file_id for stat in metadata.written.get(partition, ())}
+            groups[partition].update(moved)
+            found = origins.setdefault(partition, {})
+            sources = clustered.union(*(found.get(group, ()) for group in clustered))
+            for group in moved:
+                found.setdefault(group, set()).update(sources)
     return {
         partition: Touched(
-            tuple(sorted(found)), frozenset(groups[partition]), frozenset(files[partition])
+            tuple(sorted(times)),
+            frozenset(groups[partition]),
+            frozenset(files[partition]),
+            {group: frozenset(of) for group, of in origins.get(partition, {}).items()},
         )
-        for partition, found in instants.items()
+        for partition, times in instants.items()
     }
 
 
