@@ -103,7 +103,12 @@ Archived = tuple[str, str, str, "Mapping[str, Any]"]
 """Requested and completion time, action, metadata."""
 
 
-def archive_of_logs(folder: Path, number: int, instants: Sequence[Archived]) -> None:
+STATES = ("REQUESTED", "INFLIGHT", "COMPLETED")
+
+
+def archive_of_logs(
+    folder: Path, number: int, instants: Sequence[Archived], states: Sequence[str] = STATES
+) -> None:
     """Write a file of the archive of layout 1: a log with a record for each state."""
     metadata = _record("HoodieCommitMetadata", _COMMIT)
     names = {"partitionToWriteStats": "HoodieWriteStat"}
@@ -129,9 +134,9 @@ def archive_of_logs(folder: Path, number: int, instants: Sequence[Archived]) -> 
     for requested, _, action, raw in instants:
         field = "hoodieReplaceCommitMetadata" if action == "replacecommit" else None
         done = {field or "hoodieCommitMetadata": dict(raw)}
-        for state, told in (("REQUESTED", {}), ("INFLIGHT", {}), ("COMPLETED", done)):
+        for state in states:
             said = {"commitTime": requested, "actionType": action, "actionState": state}
-            rows.append({**said, **told})
+            rows.append({**said, **(done if state == "COMPLETED" else {})})
     folder.mkdir(parents=True, exist_ok=True)
     (folder / f".commits_.archive.{number}_1-0-1").write_bytes(rows_block("", rows, schema))
 

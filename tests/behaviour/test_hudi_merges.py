@@ -441,6 +441,7 @@ def test_kinds_of_flink_are_merged_and_told(tmp_path: Path, version: int, with_b
                 told("d", "I", "fresh"),
                 # The row after it was written elsewhere: the key is gone from this group.
                 told("c", "-U", "old"),
+                told("e", "-D", "gone"),
             ]
         ),
     )
@@ -453,6 +454,7 @@ def test_kinds_of_flink_are_merged_and_told(tmp_path: Path, version: int, with_b
         ("b", None, "DELETE"),
         ("c", None, "DELETE"),
         ("d", "fresh", "UPSERT"),
+        ("e", None, "DELETE"),
     ]
     assert [it[:3] for it in rows(table, "changelog", first, columns=names)] == [
         ("a", "new", "UPDATE_AFTER"),
@@ -460,6 +462,7 @@ def test_kinds_of_flink_are_merged_and_told(tmp_path: Path, version: int, with_b
         ("b", None, "DELETE"),
         ("c", "old", "UPDATE_BEFORE"),
         ("d", "fresh", "INSERT"),
+        ("e", None, "DELETE"),
     ]
 
 

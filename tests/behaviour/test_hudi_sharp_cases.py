@@ -327,7 +327,8 @@ def test_row_that_a_late_record_brings_back_is_the_latest_of_its_key_in_a_feed(
         (deleted, "b", None),
         (late, "a", "10"),
     ]
-    assert values(rows(table, "complete", deleted)) == {"a": "10"}
+    current = rows(table, "complete", deleted, columns=("k", "v", TIME))
+    assert current == [("a", "10", first)]
 
 
 @SERVICES

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from hudi_logs import AVRO, INSTANT, MAGIC, block, rollback_block, rows_block
 from tidegate.errors import LogBlockUnreadable, NoLogFile
+from tidegate.source.hudi.logs import blocks as log_blocks
 from tidegate.source.hudi.logs.blocks import Block, BlockType, read_blocks
 
 ONE = rows_block("1", [{"k": "a"}])
@@ -73,6 +74,15 @@ def test_damaged_span_is_one_corrupt_block_up_to_the_next_good_one(
     content: bytes, found: list[tuple[BlockType, str]]
 ) -> None:
     assert kinds(content) == found
+
+
+@pytest.mark.parametrize("edge", range(-len(MAGIC) - 1, 2))
+def test_good_block_is_found_wherever_it_begins_behind_a_torn_one(edge: int) -> None:
+    """Files are searched piece by piece: one may end within the bytes that a block begins with."""
+    torn = ONE[:-9]
+    filler = bytes(log_blocks._CHUNK + len(MAGIC) + edge - len(torn))
+
+    assert kinds(torn + filler + TWO) == [(CORRUPT, ""), (BlockType.COMMAND, "2")]
 
 
 @pytest.mark.parametrize("size", range(1, len(MAGIC)))

@@ -80,6 +80,13 @@ def test_int_zero_is_no_ordering_value_and_long_zero_is_one() -> None:
     )
 
 
+def test_values_of_several_types_are_decoded_one_by_one() -> None:
+    records = [("a", wrapped("IntWrapper", 5)), ("b", wrapped("LongWrapper", 0))]
+
+    assert said(read_deletes(content(listed(records)))) == (["a", "b"], [[5, 0]])
+    assert said(read_deletes(content(listed(records[::-1])))) == (["b", "a"], [[0, 5]])
+
+
 def test_some_keys_without_value_are_decoded_one_by_one() -> None:
     found = read_deletes(content(listed([("a", wrapped("LongWrapper", 7)), ("b", None)])))
 

@@ -10,11 +10,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import hudi_metadata
 from hudi_writer import HudiTable
 from tidegate.errors import HudiTimelineMoved, StorageSilent, TimelineFileDamaged
 from tidegate.source.hudi.files import TableFiles
 from tidegate.source.hudi.table.properties import TableProperties
-from tidegate.source.hudi.timeline.archive import ArchivedInstant, read_archive
+from tidegate.source.hudi.timeline.archive import (
+    ArchivedInstant,
+    read_archive,
+    read_archived_orders,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,9 +37,17 @@ def archived(root: Path, version: int, writes: int = 3) -> tuple[HudiTable, list
     return table, times
 
 
-def found(table: HudiTable) -> tuple[ArchivedInstant, ...]:
+def properties(table: HudiTable) -> TableProperties:
     text = (table.root / ".hoodie" / "hoodie.properties").read_text()
-    return read_archive(TableFiles(str(table.root)), TableProperties.parse("trips", text))
+    return TableProperties.parse("trips", text)
+
+
+def found(table: HudiTable) -> tuple[ArchivedInstant, ...]:
+    return read_archive(TableFiles(str(table.root)), properties(table))
+
+
+def orders(table: HudiTable) -> frozenset[tuple[str, str]]:
+    return read_archived_orders(TableFiles(str(table.root)), properties(table))
 
 
 def files(table: HudiTable) -> list[Path]:
@@ -49,6 +62,27 @@ def test_archived_writes_come_in_their_order(tmp_path: Path, version: int) -> No
 
     assert [it.requested for it in found(table)] == times
     assert [it.metadata.operation for it in found(table)] == ["INSERT"] * 3
+
+
+def test_archived_writes_come_in_the_order_in_which_they_were_done(tmp_path: Path) -> None:
+    table = HudiTable(tmp_path / "table", 9)
+    late = table.begin()
+    first = table.insert("g0", [{"k": "a", "ts": 1, "v": "x"}])
+    late.base("g1", [{"k": "b", "ts": 1, "v": "x"}])
+    late.done("INSERT")
+    table.archive(late.requested, first)
+
+    assert [it.requested for it in found(table)] == [first, late.requested]
+    assert orders(table) == {it.order for it in found(table)}
+
+
+def test_archived_write_that_was_not_done_is_none(tmp_path: Path) -> None:
+    table, times = archived(tmp_path, 6)
+    folder = table.root / ".hoodie" / "archived"
+    begun = (times[0], times[0], "deltacommit", {})
+    hudi_metadata.archive_of_logs(folder, 1, [begun], states=["REQUESTED", "INFLIGHT"])
+
+    assert [it.requested for it in found(table)] == times[1:]
 
 
 @pytest.mark.parametrize("at", [0, 1, 2])
@@ -104,6 +138,20 @@ def test_damaged_history_is_named_with_its_file(
 
 
 @pytest.mark.parametrize(
+    "damage", [cut, changed("instantTime", None), changed("completionTime", "soon")]
+)
+def test_damaged_times_are_named_with_their_file(
+    tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    table, _ = archived(tmp_path, 9)
+    path = files(table)[1]
+    damage(path)
+
+    with pytest.raises(TimelineFileDamaged, match=path.name):
+        orders(table)
+
+
+@pytest.mark.parametrize(
     ("name", "content"),
     [
         ("_version_", b"x"),
@@ -151,8 +199,9 @@ def test_file_of_the_archive_that_vanished_after_it_was_listed_passes(
     else:
         gone.unlink()
 
-    with pytest.raises(HudiTimelineMoved, match=gone.name):
-        found(table)
+    for read in [found, orders] if version == 9 else [found]:
+        with pytest.raises(HudiTimelineMoved, match=gone.name):
+            read(table)
 
 
 def test_manifest_that_vanished_passes(tmp_path: Path) -> None:
@@ -177,8 +226,9 @@ def test_store_that_is_silent_while_the_archive_is_read_passes(
 
     monkeypatch.setattr(TableFiles, "open", opening)
 
-    with pytest.raises(StorageSilent, match=r"timed out"):
-        found(table)
+    for read in [found, orders] if version == 9 else [found]:
+        with pytest.raises(StorageSilent, match=r"timed out"):
+            read(table)
 
 
 def test_history_that_no_manifest_names_is_not_read(tmp_path: Path) -> None:

@@ -113,6 +113,15 @@ def test_states_are_kept_from_the_retained_one_on_by_completion(
     assert [it for it in (FIRST, THIRD, SECOND, LAST) if is_kept(found, it)] == kept
 
 
+def test_clean_that_counts_versions_of_files_keeps_the_newest_state(tmp_path: Path) -> None:
+    found = late(tmp_path, None)
+    clean = tmp_path / ".hoodie" / "timeline" / f"{TIMES[5]}_{TIMES[7]}.clean"
+    clean.write_text(json.dumps({"earliestCommitToRetain": ""}))
+    again = LoadedTimeline(TableFiles(str(tmp_path)), found.table)
+
+    assert [is_kept(again, it) for it in (FIRST, THIRD, SECOND, LAST)] == [False] * 3 + [True]
+
+
 def test_every_state_is_kept_without_a_clean(tmp_path: Path) -> None:
     assert is_kept(late(tmp_path, None), FIRST)
 
