@@ -63,6 +63,12 @@ def volumes_of(source: Source, pin: Pin) -> Volumes:
     return functools.partial(hints.volumes, pin) if hints else lambda *_: None
 
 
+@functools.cache
+def _has_frozen_modules() -> bool:
+    """Return whether a command excluded its modules from collections; counting them takes time."""
+    return gc.get_freeze_count() > 0
+
+
 @contextmanager
 def _without_collections() -> Iterator[None]:
     """Pause the garbage collector while many values are made, which saves a quarter of the time."""
@@ -71,7 +77,7 @@ def _without_collections() -> Iterator[None]:
     try:
         yield
     finally:
-        if not gc.get_freeze_count():
+        if not _has_frozen_modules():
             # Both together move all values to the oldest generation, which is not searched right
             # away.
             gc.freeze()
