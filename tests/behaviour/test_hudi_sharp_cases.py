@@ -353,6 +353,31 @@ def test_row_that_a_late_record_completes_is_the_latest_of_its_key_in_a_feed(
     assert values(rows(table, "complete", second)) == {"a": "sent"}
 
 
+@pytest.mark.parametrize("mode", ["complete", "with_deletes"])
+@pytest.mark.parametrize("ordering", ["ts", ""], ids=["by event time", "by commit time"])
+def test_logs_that_were_removed_before_their_window_was_read_are_told(
+    tmp_path: Path, mode: str, ordering: str
+) -> None:
+    """Rows that a record changed although it lost are not found without it (HUDI-R5)."""
+    table = HudiTable(tmp_path / "table", ordering=ordering)
+    first = table.insert(GROUP, START)
+    second = table.upsert(GROUP, Rows([row("a", "11", 2000)]))
+    table.compact(
+        GROUP, [{**row("a", "11", 2000), TIME: second}, *({**it, TIME: first} for it in START[1:])]
+    )
+    found = opened(table, mode)
+    window = between(found, first, second)
+    before = found.source.slicing.units(found.pin, window)
+    (log,) = table.root.rglob(".*.log.*")
+    log.unlink()
+
+    after = found.source.slicing.units(found.pin, window)
+
+    assert before.notes == ()
+    assert [log.name in note for note in after.notes] == [True] * bool(ordering)
+    assert values(rows(table, mode, first)) == {"a": "11"}
+
+
 @pytest.mark.parametrize("version", [6, 8, 9])
 def test_case_ch_groups_that_have_only_logs_are_read(tmp_path: Path, version: int) -> None:
     table = HudiTable(tmp_path / "table", version=version)

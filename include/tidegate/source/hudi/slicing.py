@@ -31,10 +31,12 @@ from tidegate.source.hudi.slices.window_slices import (
     check_not_cleaned,
     empty_instants,
     gone_files,
+    removed_logs,
     rewriting_services,
     touched_partitions,
     unread_changes,
 )
+from tidegate.source.hudi.table.merge_rules import MergeMode, merge_rules
 from tidegate.source.hudi.table.partition_values import partition_values
 from tidegate.source.hudi.timeline.kept import kept_before
 from tidegate.source.hudi.timeline.loaded import LoadedTimeline, State
@@ -289,7 +291,10 @@ class HudiSlicing:
             reads = self._with_deletes(window, touched, found, listing, short)
         else:
             reads = (self._changed_slice(it, window, touched, listing, short) for it in found)
-        return self._making.pieces(reads), tuple(it.note for it in short)
+        notes = [it.note for it in short]
+        if merges and merge_rules(timeline.table).mode is MergeMode.EVENT_TIME:
+            notes += removed_logs(timeline, state, touched, listing.folders)
+        return self._making.pieces(reads), tuple(notes)
 
     def _changed_slice(
         self,

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidegate.errors import HudiFilesCleaned, HudiReplacementUnknown
-from tidegate.source.hudi.slices.names import parse_name
+from tidegate.source.hudi.slices.names import LogFile, parse_name
 from tidegate.source.hudi.slices.split_buckets import written_once
 from tidegate.source.hudi.timeline.kept import is_kept
 from tidegate.source.hudi.timeline.metadata import NOTHING, Role
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from tidegate.source.hudi.slices.file_groups import Slice
+    from tidegate.source.hudi.slices.listing import FolderFiles
     from tidegate.source.hudi.timeline.loaded import LoadedTimeline, Order, State
     from tidegate.source.hudi.timeline.metadata import CommitMetadata
 
@@ -224,6 +225,34 @@ def check_groups_stand(
             instant=state.until[1],
             cleaned=gone_files(timeline, f"the files of {gone}"),
         )
+
+
+def removed_logs(
+    timeline: LoadedTimeline,
+    state: State,
+    touched: Mapping[str, Touched],
+    folders: FolderFiles,
+) -> tuple[str, ...]:
+    """Return a sentence about logs of a window that were removed; none if all are there.
+
+    What won in them is in base files, with its time. A row that a record changed although it lost
+    has an earlier time, and only the record tells of it (HUDI-R5).
+    """
+    found = [
+        name
+        for partition in sorted(touched)
+        for name in sorted(touched[partition].files)
+        if folders.named(partition, name) is None
+        and isinstance(file := parse_name(name, 0), LogFile)
+        and state.is_known(file.instant)
+    ]
+    if not found:
+        return ()
+    gone = gone_files(timeline, f"the logs {first_few(found)}")
+    return (
+        f"{gone}, which the window wrote: rows that its late records changed although they lost by "
+        "event time (brought back after a delete, or a column filled) are not returned",
+    )
 
 
 def gone_files(timeline: LoadedTimeline, files: str) -> str:
