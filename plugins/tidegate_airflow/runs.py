@@ -9,6 +9,7 @@ from tidegate.errors import IntervalInvalid, PartitionUnnamed, ProposalMissing
 from tidegate.errors.commands import command
 from tidegate.model.instant import DataInterval
 from tidegate.model.run import Proposal, Run
+from tidegate.target.partitioning import Partitioning
 from tidegate_airflow.assets import read_partition
 
 if TYPE_CHECKING:
@@ -78,7 +79,8 @@ def publish_partition(context: Context, config: PipelineConfig) -> Partition:
     """
     text = context.get("partition_key") or context["params"].get("partition")
     if not text:
-        raise PartitionUnnamed(dag=f"{config.name}_publish")
+        expected = Partitioning.of(config.target).spelling
+        raise PartitionUnnamed(dag=f"{config.name}_publish", expected=expected)
     return read_partition(config, text)
 
 

@@ -53,7 +53,7 @@ def leave_to_asking_run(pipeline: PipelineControl, partition: Partition, owner: 
         return
     msg = (
         f"{partition}: {name_run(asking)} asks whether it is published as it was shown there. "
-        "Rows that came since wait for the answer, and make the next revision: after it, the next "
+        "Rows that come until then wait, and make the next revision: after the answer, the next "
         f"run of {pipeline.config.name}_reconcile starts one for them"
     )
     raise skipped(msg)

@@ -79,7 +79,7 @@ def test_partition_is_that_of_the_event_or_the_parameter(text: str) -> None:
 
 
 def test_run_without_a_partition_says_how_to_name_one() -> None:
-    with pytest.raises(PartitionUnnamed, match="such as 2026-11-01 under Advanced"):
+    with pytest.raises(PartitionUnnamed, match="its key such as 2026-11-01~value"):
         publish_partition(task_context(), CONFIG)
 
 

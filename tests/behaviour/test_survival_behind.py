@@ -305,3 +305,24 @@ def test_status_tells_what_commands_that_write_would_refuse(lake: SmallLake) -> 
     assert [note for note in after.notes if note in str(failed.error)] == list(after.notes)
     assert len(after.notes) == 1
     assert any("timezone" in note for note in changed.notes)
+
+
+def test_ledger_that_lacks_a_window_is_told_by_every_look_before_a_load(lake: SmallLake) -> None:
+    lake.commit({1: 1})
+    load(lake.pipeline())
+    put_back = back_up(lake)
+    lake.commit({2: 1, 3: 1})
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    put_back()
+    lake.commit({4: 1})
+    published = lake.pipeline()
+
+    with pytest.raises(LedgerBehind, match="window 2"):
+        published.looking().preview(Run("check", "check"), NOW)
+    with pytest.raises(LedgerBehind):
+        published.explain(day(2), NOW)
+    with pytest.raises(LedgerBehind):
+        published.decide(day(2), publication="shown", approved=True, by="ada", comment="", now=NOW)
+    with pytest.raises(LedgerBehind):
+        published.reopen(day(2), NOW)

@@ -20,10 +20,10 @@ class PartitionUnnamed(TerminalError):
     """A publish run was started by hand without a partition (AF-2.12)."""
 
     dag: str
+    expected: str
     template = (
         "{dag}: this run has neither a partition key nor the parameter `partition`. Trigger it "
-        "again "
-        "with a key such as 2026-11-01 under Advanced, or with that parameter."
+        "again with a key under Advanced, or with that parameter: expected {expected}."
     )
 
 

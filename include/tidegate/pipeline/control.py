@@ -234,7 +234,7 @@ class PipelineControl:
             LedgerBehind: the files know more than the ledger; nothing was changed.
         """
         self._check_identity()
-        self.ledger.partitions.get(partition)
+        self._check_touched(partition)
         self._watch.check_records(partition)
         self._decisions.decide(partition, publication, Approval(approved, by, now, comment))
 
@@ -250,7 +250,7 @@ class PipelineControl:
             LedgerBehind: the files know more than the ledger; nothing was changed.
         """
         self._check_identity()
-        self.ledger.partitions.get(partition)
+        self._check_touched(partition)
         self._watch.check_records(partition)
         self._decisions.reopen(partition, now)
 
@@ -325,8 +325,10 @@ class PipelineControl:
         Raises:
             PartitionNotFound: no window ever touched it.
             LedgerLost: the ledger has lost the pipeline.
+            LedgerBehind: the ledger does not know it, and its files do.
         """
         self._check_known()
+        self._check_touched(partition)
         return self._reporter.explain(partition, now)
 
     def parse_partition(self, text: str) -> Partition:
@@ -356,6 +358,18 @@ class PipelineControl:
         """
         if self.ledger.pipeline.find() is None:
             check_owner(self.roots, self.ledger, self.storage)
+
+    def _check_touched(self, partition: Partition) -> None:
+        """Check that a window touched a partition.
+
+        Raises:
+            PartitionNotFound: none ever did.
+            LedgerBehind: the ledger does not know it, and its files do.
+        """
+        if self.ledger.partitions.find(partition) is None:
+            self._watch.check_newest_window()
+            self._watch.check_partition(partition)
+            raise self.ledger.partitions.not_found(partition)
 
     def _holder(self, owner: str, now: datetime) -> Holder:
         return Holder(owner, now, self.config.execute.claim_timeout, self.life_of)

@@ -64,9 +64,7 @@ class Partitioning:
         """
         if not self.names:
             if text != UNPARTITIONED_KEY:
-                raise PartitionPathInvalid(
-                    path=text, expected=f"'{UNPARTITIONED_KEY}': the target has no partitions"
-                )
+                raise PartitionPathInvalid(path=text, expected=self.spelling)
             return Partition(())
         try:
             # A key never contains the character: it is escaped there.
@@ -74,10 +72,13 @@ class Partitioning:
                 return self.parse(text)
             return Partition.parse_key(text, self.names, self.default_name)
         except PartitionPathInvalid as misspelled:
-            raise PartitionPathInvalid(path=text, expected=self._spelling) from misspelled
+            raise PartitionPathInvalid(path=text, expected=self.spelling) from misspelled
 
     @property
-    def _spelling(self) -> str:
+    def spelling(self) -> str:
+        """How people write a partition, for messages."""
+        if not self.names:
+            return f"'{UNPARTITIONED_KEY}': the target has no partitions"
         form = "/".join(f"{name}=…" for name in self.names)
         if not self.values:
             return form

@@ -90,8 +90,11 @@ class Drafting:
 
         Before the first load it writes the boundary of `source.start` to the storage, which should
         be one that keeps its files in memory.
+
+        Raises:
+            LedgerBehind: the files know more than the ledger.
         """
-        state = self.ledger.pipeline.find() or _unregistered(self.config)
+        state = self.watch.check_newest_window() or _unregistered(self.config)
         if not state.started and (start := self._start(state, now)):
             state = replace(
                 state,
