@@ -328,18 +328,24 @@ def counted(rows: Iterable[dict[str, Any]]) -> Counter[tuple[int, int]]:
     return Counter((row["id"], row["amount"]) for row in rows)
 
 
+@pytest.mark.follows("NonAppendSnapshot")
 def test_refusal_of_a_commit_does_not_recommend_skip_where_skip_refuses(orders: Orders) -> None:
     orders.grow(1)
     pipeline = orders.lake.pipeline()
     loaded(pipeline)
     orders.grow(2, 3)
+    orders.correct(1)
     orders.correct(2)
 
     with pytest.raises(NonAppendSnapshot) as stopped:
         load(pipeline)
 
     assert "take away 1 file (400 rows) of this window" in stopped.value.remedy
+    assert "and 1 file (400 rows) of earlier ones" in stopped.value.remedy
     assert "Set `read.on_non_append: skip`" not in stopped.value.remedy
+    pipeline.finish_load(pipeline.reset(Run("reset", "cli"), NOW), NOW, local)
+    publish(pipeline)
+    assert orders.published() == orders.now
     pipeline, target = another(orders, "changes", **CHANGELOG)
     loaded(pipeline)
     assert orders.published(target) == orders.now

@@ -277,12 +277,13 @@ class PipelineConfig(Section):
     def _check_kinds(self) -> None:
         read = self.source.read
         if read.emits_kinds and "_change_type" not in (read.columns or ()):
+            key = "on_non_append" if read.mode == "append" else "mode"
+            plainer = "skip" if read.mode == "append" else read.plainest_mode
             problem = (
                 f"'{read.output_mode}' emits row kinds, which `target.write: append` would publish "
                 "as if every one were a new row; add `_change_type` to `source.read.columns`, "
-                f"so that readers can tell them apart, or use '{read.plainest_mode}'"
+                f"so that readers can tell them apart, or use '{plainer}'"
             )
-            key = "on_non_append" if read.mode == "append" else "mode"
             raise KeyProblem(problem, key=f"source.read.{key}")
         if read.repeats_keys:
             problem = (

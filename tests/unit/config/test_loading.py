@@ -694,7 +694,7 @@ MISTAKES = {
         3,
         "'changelog' emits row kinds, which `target.write: append` would publish as if every one "
         "were a new row; add `_change_type` to `source.read.columns`, so that readers can tell "
-        "them apart, or use 'append'",
+        "them apart, or use 'skip'",
     ),
     "net changes of appends": (
         "source: {kind: iceberg, table: a.b.c, read: {net_changes: true}}",

@@ -104,9 +104,12 @@ def removed_times(
 
 def _remedy(taken: TakenAway, sentences: Sequence[str]) -> str:
     if taken.read:
+        earlier = f", and {_files(taken.earlier)} of earlier ones" if taken.earlier else ""
         return (
-            f"They take away {_files(taken.read)} of this window, which `skip` therefore refuses: "
-            f"{_NEW_PIPELINE}; one with `start: full` has the rows as they stand now."
+            f"They take away {_files(taken.read)} of this window, which `skip` therefore "
+            f"refuses{earlier}. To publish the table as it is now in place of what was published, "
+            f"run `tidegate reset PIPELINE`. Otherwise {_NEW_PIPELINE}; one with `start: full` has "
+            "the rows as they stand now."
         )
     told = "".join(f" {sentence[0].upper()}{sentence[1:]}." for sentence in sentences)
     return (
