@@ -153,6 +153,7 @@ REASONS = {
         "tidegate/source/hudi/hints",
         "tidegate/source/hudi/instants",
         "tidegate/source/hudi/pieces",
+        "tidegate/source/hudi/pinning",
         "tidegate/source/hudi/slicing",
         "tidegate/source/hudi/source",
         "tidegate/source/hudi/merge/*",

@@ -6,14 +6,10 @@ import itertools
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from tidegate.errors import (
     HollowInstant,
-    HudiCommitTimesMissing,
     HudiHistoryLost,
     HudiInstantGone,
-    HudiSchemaUnsupported,
     HudiTableDowngraded,
     HudiTimelineGone,
     InstantNotFound,
@@ -21,21 +17,11 @@ from tidegate.errors import (
 from tidegate.model.instant import aware_time
 from tidegate.model.plan import Pin, WindowKind
 from tidegate.model.report import CheckpointState
-from tidegate.model.row_kind import CHANGE_TYPE
-from tidegate.source.columns import select_columns
 from tidegate.source.hudi.foreseen import refusal_ahead
-from tidegate.source.hudi.slices.details import CHANGELOG, REPLACING, WITH_DELETES
+from tidegate.source.hudi.pinning import HudiPins
+from tidegate.source.hudi.slices.details import REPLACING
 from tidegate.source.hudi.slices.listing import partitions
 from tidegate.source.hudi.slices.split_buckets import written_once
-from tidegate.source.hudi.table.columns import (
-    META_COLUMNS,
-    OF_CHANGES,
-    KeyedBy,
-    arrow_schema,
-    refuse_defaults,
-)
-from tidegate.source.hudi.table.merge_columns import check_merge_columns
-from tidegate.source.hudi.table.merge_rules import Filling, MergeMode, MergeRules, merge_rules
 from tidegate.source.hudi.timeline.hollow import hollow_write, spelled
 from tidegate.source.hudi.timeline.kept import kept_before
 from tidegate.source.hudi.timeline.times import instant_of, order_of
@@ -47,8 +33,6 @@ from tidegate.source.hudi.timeline.writes import (
     newest_write,
     writes_following,
 )
-from tidegate.source.named_columns import encode_schema
-from tidegate.source.reading import pinned_columns
 from tidegate.source.timeline import Following, InstantReport
 
 if TYPE_CHECKING:
@@ -58,10 +42,7 @@ if TYPE_CHECKING:
     from tidegate.model.instant import DataInterval, Instant
     from tidegate.source.hudi.access import TableAccess
     from tidegate.source.hudi.foreseen import Slices
-    from tidegate.source.hudi.table.properties import TableProperties
     from tidegate.source.hudi.timeline.loaded import LoadedTimeline, Order
-
-_ADDED = {WITH_DELETES: (CHANGE_TYPE,), CHANGELOG: tuple(OF_CHANGES)}
 
 
 class HudiTimeline:
@@ -76,7 +57,7 @@ class HudiTimeline:
             slices: lists the slices of a window.
         """
         self._access = access
-        self._extra_columns = tuple(extra_columns)
+        self._pins = HudiPins(access, extra_columns)
         self._slices = slices
 
     def pin(
@@ -100,7 +81,7 @@ class HudiTimeline:
             raise HudiTimelineGone(path=self._access.files.path(folder))
         hollow = hollow_write(timeline, now, self._access.zone(timeline.table))
         if hollow is None:
-            return self._pinned(timeline, newest_write(timeline))
+            return self._pins.of(timeline, newest_write(timeline))
         if self._access.config.on_hollow_instant == "fail":
             raise HollowInstant(
                 source=self._access.name, instant=hollow.requested, age=spelled(hollow.age)
@@ -109,12 +90,12 @@ class HudiTimeline:
         # A state has all that is done; only a checkpoint must not pass over what is not.
         is_state = self._access.config.read.mode == "snapshot"
         head = newest_write(timeline) if is_state else done[-1] if done else None
-        return replace(self._pinned(timeline, head), held_back=hollow.held_back)
+        return replace(self._pins.of(timeline, head), held_back=hollow.held_back)
 
     def at(self, pin: Pin, instant: Instant) -> Pin:
         """Pin an earlier write."""
         timeline = self._access.timeline(pin)
-        return self._pinned(timeline, timeline.order(instant))
+        return self._pins.of(timeline, timeline.order(instant))
 
     def whole_at(self, pin: Pin, checkpoint: Instant) -> Pin:
         """Pin the checkpoint; whether its files are still there is seen when they are listed."""
@@ -365,74 +346,6 @@ class HudiTimeline:
         zone = self._access.zone(timeline.table)
         return instant_of(order, timeline.table.layout, zone)
 
-    def _pinned(self, timeline: LoadedTimeline, head: Order | None) -> Pin:
-        table, config = timeline.table, self._access.config
-        # Changes are read with the newest columns, a state with its own, as Hudi does.
-        if not table.has_meta_fields and config.read.mode not in {"snapshot", REPLACING}:
-            key = table.meta_fields_key
-            raise HudiCommitTimesMissing(
-                source=self._access.name, property=key, value=table.raw[key], mode=config.read.mode
-            )
-        schema_of = head if config.read.mode == "snapshot" else newest_write(timeline)
-        added = _ADDED.get(config.read.mode, ())
-        columns = self._table_schema(timeline, schema_of)
-        whole = pa.schema(
-            [
-                *(pa.field(name, pa.string()) for name in META_COLUMNS if table.has_meta_fields),
-                *columns,
-                *(pa.field(name, OF_CHANGES[name]) for name in added),
-            ]
-        )
-        known = [name for name in whole.names if name not in META_COLUMNS]
-        # Before the first write nobody knows which columns there will be.
-        asked = config.read.columns if len(columns) else None
-        extra = self._extra_columns if len(columns) else ()
-        chosen = select_columns(whole, asked or known, extra, self._access.name)
-        rules = merge_rules(table) if table.is_merge_on_read else MergeRules(MergeMode.COMMIT_TIME)
-        if table.is_merge_on_read:
-            check_merge_columns(table, columns, rules)
-        by = KeyedBy(
-            mode=rules.mode.value,
-            ordering=table.ordering_fields if rules.mode is MergeMode.EVENT_TIME else (),
-            filling=rules.filling.value,
-            key_fields=() if table.has_meta_fields else table.key_fields,
-            marker=(rules.marker.column, rules.marker.value) if rules.marker else None,
-        )
-        details = {
-            "table_schema": encode_schema(whole),
-            "names": chosen.names,
-            "keyed_by": by.to_json(),
-        }
-        if added or config.read.mode == REPLACING:
-            details["properties"] = table.naming
-        if table.has_mixed_logs:
-            done = {key: action.completed for key, action in timeline.active.writes.items()}
-            details["gate"] = {"first": timeline.active.first or "", "done": done}
-        instant = self._instant(timeline, head) if head else None
-        return Pin(_identity(timeline), instant, pinned_columns(chosen), details)
-
-    def _table_schema(self, timeline: LoadedTimeline, head: Order | None) -> pa.Schema:
-        """Return the columns as of an instant: those of the newest write that names them."""
-        for action in reversed(timeline.active.done):
-            is_later = head is None or action.order > head
-            if is_later or timeline.active.writes.get(action.requested) != action:
-                continue
-            metadata = timeline.metadata(action)
-            if metadata.evolution is not None:
-                raise HudiSchemaUnsupported(
-                    source=self._access.name, problem="it was evolved with schema-on-read"
-                )
-            if metadata.schema is not None:
-                return self._columns(timeline.table, metadata.schema)
-        created = timeline.table.created_schema
-        return self._columns(timeline.table, created) if created else pa.schema([])
-
-    def _columns(self, table: TableProperties, avro: str) -> pa.Schema:
-        if table.is_merge_on_read and merge_rules(table).filling is Filling.DEFAULTS:
-            kept = {*table.key_fields, *table.ordering_fields}
-            refuse_defaults(self._access.name, avro, kept)
-        return arrow_schema(self._access.name, avro)
-
 
 def _never_between(instants: tuple[Instant, ...]) -> tuple[Instant, ...]:
     """Return the instants at which a window may end: never between equal times (HUDI-W4)."""
@@ -441,8 +354,3 @@ def _never_between(instants: tuple[Instant, ...]) -> tuple[Instant, ...]:
         for instant, later in itertools.zip_longest(instants, instants[1:])
         if later is None or order_of(later)[0] != order_of(instant)[0]
     )
-
-
-def _identity(timeline: LoadedTimeline) -> str:
-    """Return what tells a table from another one: Hudi's have a name, and no id."""
-    return f"hudi {timeline.table.raw.get('hoodie.table.name', '')}"
