@@ -22,7 +22,7 @@ from typer.testing import CliRunner
 from small_lake import DAY, DAY_1, NOW, SCHEMA, SmallLake, known, load, local, publish
 from tidegate import read_changes
 from tidegate.cli.app import app
-from tidegate.errors import NonAppendSnapshot, RemovedRowsRead
+from tidegate.errors import KindsMixed, NonAppendSnapshot, RemovedRowsRead
 from tidegate.model.run import Run
 from tidegate.pipeline import open_pipeline
 
@@ -326,6 +326,36 @@ def test_refusal_of_a_read_of_the_library_names_what_works_there(
 
 def counted(rows: Iterable[dict[str, Any]]) -> Counter[tuple[int, int]]:
     return Counter((row["id"], row["amount"]) for row in rows)
+
+
+@pytest.mark.follows("KindsMixed")
+@pytest.mark.parametrize("way", ["back", "reset"])
+@pytest.mark.parametrize("begins_with_kinds", [False, True])
+def test_rows_with_kinds_are_not_published_beside_rows_that_have_none(
+    orders: Orders, way: str, begins_with_kinds: bool
+) -> None:
+    first, second = (CHANGELOG, {}) if begins_with_kinds else ({}, CHANGELOG)
+    orders.grow(1, 2)
+    loaded(orders.lake.pipeline(**first))
+    stood = orders.published()
+    orders.grow(3)
+
+    for _ in range(2):
+        with pytest.raises(KindsMixed, match="tidegate reset orders"):
+            load(orders.lake.pipeline(**second))
+    with pytest.raises(KindsMixed):
+        orders.lake.pipeline(**second).looking().preview(Run("check", "check"), NOW)
+    assert orders.published() == stood
+
+    if way == "back":
+        loaded(orders.lake.pipeline(**first))
+    else:
+        pipeline = orders.lake.pipeline(**second)
+        pipeline.finish_load(pipeline.reset(Run("reset", "cli"), NOW), NOW, local)
+        publish(pipeline)
+        orders.grow(4)
+        loaded(pipeline)
+    assert orders.published() == orders.now
 
 
 @pytest.mark.follows("NonAppendSnapshot")

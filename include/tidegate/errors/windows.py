@@ -30,6 +30,20 @@ class ModeChanged(TerminalError):
     )
 
 
+class KindsMixed(TerminalError):
+    """A window would bring rows with their kinds beside rows that have none, or the other way."""
+
+    pipeline: str
+    before: str
+    now: str
+    template = (
+        "pipeline '{pipeline}': `source.read` brings rows {now} now, and what earlier windows "
+        "brought is {before}: readers could not tell which rows still count. Nothing was taken. "
+        "Set `source.read` back as it was, or publish everything anew as it is read now with "
+        "`tidegate reset {pipeline}`."
+    )
+
+
 class PartitionsUnlikeSource(TerminalError):
     """Partitions of the source are read whole, and the target has no keys to tell them apart."""
 

@@ -4,10 +4,31 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from tidegate.errors import KindsMixed
+from tidegate.model.row_kind import CHANGE_TYPE
 
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+    from tidegate.config import PipelineConfig
     from tidegate.model.plan import Pin
+
+
+def check_kinds(config: PipelineConfig, before: Pin, columns: Collection[str]) -> None:
+    """Check that a window brings rows with their kinds only beside others that have theirs.
+
+    Args:
+        config: the pipeline.
+        before: the source as the window before read it.
+        columns: those that the next window brings.
+
+    Raises:
+        KindsMixed: only one of them has `_change_type`.
+    """
+    had, has = CHANGE_TYPE in dict(before.schema), CHANGE_TYPE in columns
+    if had != has:
+        words = {True: f"with `{CHANGE_TYPE}`", False: f"without `{CHANGE_TYPE}`"}
+        raise KindsMixed(pipeline=config.name, before=words[had], now=words[has])
 
 
 def notes_on_columns(before: Pin, now: Pin) -> Iterator[str]:

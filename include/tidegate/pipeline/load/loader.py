@@ -16,7 +16,7 @@ from tidegate.model.plan_record import Listed
 from tidegate.model.run import Look, PlannedWindow, Run
 from tidegate.model.wire import pretty
 from tidegate.pipeline.load.abandoning import Abandoner
-from tidegate.pipeline.load.changed_columns import notes_on_columns
+from tidegate.pipeline.load.changed_columns import check_kinds, notes_on_columns
 from tidegate.pipeline.load.drafting import Drafting
 from tidegate.pipeline.load.pins import Pins
 from tidegate.pipeline.load.plan_names import PlanNames
@@ -226,9 +226,17 @@ class Loader:
     def _scan(
         self, window: Window, pin: Pin, now: datetime, digest: str | None = None
     ) -> tuple[ScanPlan, tuple[Split, ...]]:
-        """Plan a window, and compare its columns with those of the window before."""
+        """Plan a window, and compare its columns with those of the window before.
+
+        Raises:
+            KindsMixed: it has `_change_type`, and the window before has not, or the other way.
+        """
+        before = self._pin_before(window)
+        if before is not None:
+            check_kinds(self.config, before, self.source.reading.schema(pin).names)
         scan, splits = self._scanner.scan(window, pin, now, digest)
-        more = (*self._passed_over(scan), *self._changed_columns(window, scan.pin))
+        columns = notes_on_columns(before, scan.pin) if before is not None else ()
+        more = (*self._passed_over(scan), *columns)
         return replace(scan, notes=(*scan.notes, *more)), splits
 
     def _passed_over(self, scan: ScanPlan) -> Iterator[str]:
@@ -245,15 +253,17 @@ class Loader:
                 "changed as they stand, to be published again"
             )
 
-    def _changed_columns(self, window: Window, pin: Pin) -> Iterator[str]:
+    def _pin_before(self, window: Window) -> Pin | None:
+        """Return how the window before was read, to whose rows this one adds; None if to none."""
         if not window.kind.moves_checkpoint or window.kind.replaces_everything:
-            return
+            return None
         before = self.ledger.windows.before(window.sequence)
         uri = self.ledger.plans.uri(before.window.sequence) if before else None
         if uri is not None:
             # A plan that is gone, or cannot be read any more, is told elsewhere.
             with suppress(TerminalError):
-                yield from notes_on_columns(read_plan(self.storage, uri).pin, pin)
+                return read_plan(self.storage, uri).pin
+        return None
 
     def _drop(self, taken: WindowState, uri: str, of: Callable[[str], Sequence[str]]) -> None:
         """Delete messages whose files are gone, so that their sub-splits are staged again.

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
+from tidegate.errors import KindsMixed
 from tidegate.model.plan import Pin
-from tidegate.pipeline.load.changed_columns import notes_on_columns
+from tidegate.model.row_kind import CHANGE_TYPE
+from tidegate.pipeline.load.changed_columns import check_kinds, notes_on_columns
 
 
 def pin(*names: str) -> Pin:
@@ -38,3 +43,14 @@ def test_columns_of_other_types_are_named_with_both() -> None:
     )
 
     assert "has column a as int64 (before: int32), column b as double (before: float)" in found
+
+
+@pytest.mark.parametrize("kinds", ["", "both"])
+def test_rows_come_with_kinds_always_or_never(kinds: str) -> None:
+    columns = ["a", CHANGE_TYPE] if kinds else ["a"]
+    config: Any = SimpleNamespace(name="orders")
+
+    check_kinds(config, pin(*columns), columns)
+    for before, now in ((["a"], ["a", CHANGE_TYPE]), (["a", CHANGE_TYPE], ["b"])):
+        with pytest.raises(KindsMixed):
+            check_kinds(config, pin(*before), now)
