@@ -7,6 +7,7 @@ HUDI-CI is `test_window_of_a_table_without_commit_times_is_refused` in test_hudi
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -351,6 +352,41 @@ def test_row_that_a_late_record_completes_is_the_latest_of_its_key_in_a_feed(
     assert values(state(table)) == {"a": "sent", "b": "21", "c": "30", "d": "40"}
     assert feed == [(third, "a", "sent")]
     assert values(rows(table, "complete", second)) == {"a": "sent"}
+
+
+@pytest.mark.parametrize("version", [8, 9])
+@pytest.mark.parametrize("mode", ["with_deletes", "changelog"])
+@pytest.mark.parametrize("archived", [False, True], ids=["active", "archived"])
+def test_changes_of_writers_that_do_not_wait_for_each_other_are_in_the_order_of_completion(
+    tmp_path: Path, version: int, mode: str, archived: bool
+) -> None:
+    """HUDI-R6: of a key's changes that with the latest commit time counts, whatever the windows."""
+    table = HudiTable(tmp_path / "table", version=version)
+    first = table.insert(GROUP, START)
+    one = table.begin()
+    two = table.begin()
+    three = table.begin()
+    two.log(GROUP, Rows([row("a", "two", 2000), row("b", "two", 2000)]))
+    two.done()
+    one.log(GROUP, Rows([row("a", "one", 3000), row("b", "one", 3000)]))
+    one.done()
+    three.log(GROUP, Rows([row("c", "three", 2000)]), gone("a"))
+    three.done()
+    last = table.upsert(GROUP, Rows([row("c", "last", 4000)]))
+    feed = []
+    for start, end in pairwise([first, two.requested, one.requested, three.requested, last]):
+        found = opened(table, mode, OF_FEED)
+        feed += found.rows(between(found, start, end))
+        if archived and end == one.requested:
+            table.archive(first, one.requested)
+
+    told = {}
+    for it in sorted(feed, key=lambda it: (it[TIME], it["_change_type"] == "UPSERT")):
+        told[it[KEY]] = it["v"] if it["_change_type"] == "UPSERT" else None
+    standing = values(state(table))
+    assert told == {"a": None, "b": "one", "c": "last"}
+    assert told == {key: standing.get(key) for key in told}
+    assert {it[TIME] for it in feed if it["v"] in {"two", "last"}} == {two.requested, last}
 
 
 @pytest.mark.parametrize("mode", ["complete", "with_deletes"])

@@ -44,6 +44,7 @@ from tidegate.source.hudi.timeline.writes import (
     active_writes,
     archived_writes,
     newest_write,
+    times_in_order,
     writes_following,
 )
 from tidegate.source.named_columns import decode_schema
@@ -288,7 +289,7 @@ class HudiSlicing:
             listing.folders, listing.later, {(it.partition, it.group) for it in found}
         )
         if self._access.config.read.mode == WITH_DELETES:
-            reads = self._with_deletes(window, touched, found, listing, short)
+            reads = _in_order(self._with_deletes(window, touched, found, listing, short), window)
         else:
             reads = (self._changed_slice(it, window, touched, listing, short) for it in found)
         notes = [it.note for it in short]
@@ -347,7 +348,9 @@ class HudiSlicing:
     def _changelog(self, window: _Window) -> tuple[tuple[Piece, ...], tuple[str, ...]]:
         """Return the files of each write (HUDI-R7), and what its logs lack."""
         changes = list(WindowChanges(self._access.files, window.timeline, window.writes))
-        pieces = self._making.pieces(self._change(it, window) for it in changes)
+        pieces = self._making.pieces(
+            _in_order((self._change(it, window) for it in changes), window)
+        )
         short = (log for it in changes if not isinstance(it, Removed) for log in it.short)
         return pieces, tuple(it.note for it in short)
 
@@ -389,6 +392,14 @@ class HudiSlicing:
         if lacking:
             details["short"] = tuple(self._access.files.path(it) for it in sorted(lacking))
         return details
+
+
+def _in_order(reads: Iterable[SliceRead], window: _Window) -> Iterable[SliceRead]:
+    """Return slices of changes with the times by which those are in order."""
+    times = times_in_order(window.timeline, window.writes)
+    if not times:
+        return reads
+    return (replace(it, details=it.details | {"times": times}) for it in reads)
 
 
 def _writes(timeline: LoadedTimeline, start: Instant | None) -> Iterable[Order]:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from tidegate.physical.arrays import boolean_column, integer_column, whole
+from tidegate.physical.arrays import boolean_column, integer_column, text_column, whole
 from tidegate.read.key_lookup import KeyLookup
 from tidegate.read.keyed_merge import KeyedRecords, newest_of_each_key
 from tidegate.source.hudi.table.columns import COMMIT_TIME
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 
 class Gone(NamedTuple):
@@ -30,6 +34,24 @@ def told_by(records: KeyedRecords) -> Gone:
     own = boolean_column(records.deleted & records.marked)
     times = whole(records.rows.column(COMMIT_TIME))
     return Gone(records.keys.filter(own), times.filter(own))
+
+
+def in_order(found: pa.Table | Gone, others: Mapping[str, str]) -> pa.Table | Gone:
+    """Return changes with other times for some instants (HUDI-R6)."""
+    if not others:
+        return found
+    if isinstance(found, Gone):
+        return found._replace(times=_replaced(found.times, others))
+    if COMMIT_TIME not in found.column_names:
+        return found
+    place = found.column_names.index(COMMIT_TIME)
+    times = _replaced(whole(found.column(place)), others)
+    return found.set_column(place, found.schema.field(place), times)
+
+
+def _replaced(times: pa.Array, others: Mapping[str, str]) -> pa.Array:
+    place = pc.index_in(times, value_set=text_column(list(others)))
+    return pc.coalesce(text_column(list(others.values())).take(place), times)
 
 
 def latest(keys: pa.Array, times: pa.Array) -> tuple[pa.Array, pa.Array]:

@@ -29,7 +29,7 @@ from tidegate.source.hudi.reading.change_columns import (
     stays_a_row,
     told_apart,
 )
-from tidegate.source.hudi.reading.deleted_keys import Gone, told_by
+from tidegate.source.hudi.reading.deleted_keys import Gone, in_order, told_by
 from tidegate.source.hudi.reading.folder_values import FolderValues, SomeRows
 from tidegate.source.hudi.reading.log_records import EveryBlock, InstantGate, LogRecords
 from tidegate.source.hudi.reading.logged_changes import LoggedChanges
@@ -178,6 +178,7 @@ class HudiReader:
         if isinstance(found, pa.Table) and since is not None:
             keys = record_keys(found, self._columns.keyed_by).combine_chunks()
             found = Gone(keys, repeated_text(since, len(keys)))
+        found = in_order(found, details.get("times", {}))
         if isinstance(found, Gone):
             made = self._tombstones.rows(details["partition"], *found)
             for batch in made.to_batches(max_chunksize=options.batch_rows):

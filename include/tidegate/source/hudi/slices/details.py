@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NotRequired, TypedDict, cast
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tidegate.model.file_slice import FileSlice
 
 LOG_ONLY = "hudi-log"
@@ -51,6 +53,8 @@ class SliceDetails(TypedDict):
     """Whether the rows that were written are returned of another slice, which has them by now."""
     removed_by: NotRequired[str]
     """The first instant that deleted rows of `DeltaKind.PREVIOUS`."""
+    times: NotRequired[Mapping[str, str]]
+    """Instants of the window → the time by which their changes are in order, if it is another."""
     ordinal: NotRequired[int]
     """In a changelog: the number of the write in the window."""
     only_inserts: NotRequired[bool]

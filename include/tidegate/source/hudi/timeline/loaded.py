@@ -91,10 +91,13 @@ class LoadedTimeline:
             if first is None or state[0] >= first:
                 return frozenset()
             return frozenset(it.requested for it in self.archived.values() if it.order > state)
-        return frozenset(requested for done, requested in self._orders if (done, requested) > state)
+        return frozenset(
+            requested for done, requested in self.archived_orders if (done, requested) > state
+        )
 
     @cached_property
-    def _orders(self) -> frozenset[Order]:
+    def archived_orders(self) -> frozenset[Order]:
+        """The archived writes of layout 2, of which only the times are read."""
         return read_archived_orders(self._files, self.table)
 
     @cached_property

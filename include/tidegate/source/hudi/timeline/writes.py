@@ -12,7 +12,7 @@ from tidegate.source.hudi.timeline.metadata import Role, is_clustering_plan
 from tidegate.source.hudi.timeline.times import order_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from tidegate.model.instant import Instant
     from tidegate.source.hudi.timeline.actions import Action
@@ -78,6 +78,30 @@ def writes_after(timeline: LoadedTimeline, after: Order | None) -> tuple[Order, 
         oldest = min((order[1] for order in known), default=timeline.active.first or "none")
         raise HudiHistoryLost(source=timeline.table.source, instant=requested, oldest=oldest)
     return tuple(sorted({*archived_writes(timeline, after), *active_writes(timeline, after)}))
+
+
+def times_in_order(timeline: LoadedTimeline, window: Sequence[Order]) -> dict[str, str]:
+    """Return requested time → another one, for the writes of a window that it puts out of order.
+
+    Writers that do not wait for each other may be done in another order than they were requested
+    in. By its requested time such a write would come before others that were read in earlier
+    windows: the time when it was done does not (HUDI-R6).
+    """
+    if timeline.table.layout == 1:
+        return {}
+    is_merged = timeline.table.is_merge_on_read
+    active = {
+        it.order
+        for it in timeline.active.writes.values()
+        if not (is_merged and it.kind == "commit")
+    }
+    latest, found = "", dict[str, str]()
+    for done, requested in sorted(active | timeline.archived_orders):
+        time = requested if requested > latest else done
+        if time != requested and (done, requested) in window:
+            found[requested] = time
+        latest = max(latest, time)
+    return found
 
 
 def _gone(timeline: LoadedTimeline, requested: str) -> HudiInstantGone:
