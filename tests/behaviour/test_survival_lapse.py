@@ -305,3 +305,18 @@ def test_rejected_partition_stays_held_through_publishes_until_reopened(lake: Sm
 
     assert pipeline.ledger.partitions.get(day(1)).pending == "pending"
     assert [item.state for item in publish(pipeline)] == ["held", "pending"]
+
+
+def test_answer_that_takes_another_one_back_names_who_gave_that(lake: SmallLake) -> None:
+    lake.keys = {"rows": HOLDING}
+    lake.commit({1: 5, 2: 1}, amount=5000)
+    pipeline = lake.pipeline()
+    load(pipeline)
+    publish(pipeline)
+    shown = decide(pipeline, day(1))
+
+    pipeline.decide(day(1), publication=shown, approved=False, by="bob", comment="", now=NOW)
+
+    why = pipeline.ledger.partitions.get(day(1)).why
+    assert why is not None
+    assert why.detail.endswith("rejected by bob (before: approved by ada)")

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from tidegate.ledger import Ledger
     from tidegate.model.ledger_rows import PublicationEntry
     from tidegate.model.partition import Partition
-    from tidegate.model.publication import Verdict
     from tidegate.pipeline.state.places import Roots
     from tidegate.storage import Storage
 
@@ -67,7 +66,7 @@ class Decisions:
 
     def _decide(self, partition: Partition, publication: str, approval: Approval) -> None:
         entry = self.ledger.publications.find(partition, publication)
-        why = _decided_why(entry.verdict if entry else None, approval)
+        why = _decided_why(entry, approval)
         number = self.ledger.publications.reserve(partition, None)
         decision = DecisionRecord(partition, publication, approval, why, number)
         decide = functools.partial(self.ledger.publications.decide, decision, approval)
@@ -115,9 +114,16 @@ class Decisions:
         return path
 
 
-def _decided_why(verdict: Verdict | None, approval: Approval) -> Evaluation:
-    """Return the checks that failed, and the person's answer to them."""
+def _decided_why(entry: PublicationEntry | None, approval: Approval) -> Evaluation:
+    """Return the checks that failed, and the person's answer to them.
+
+    An earlier answer that this one takes back is named, because somebody else may have given it.
+    """
+    verdict = entry.verdict if entry else None
     failed = verdict.critical_text if verdict else ""
     words = f"{'approved' if approval.approved else 'rejected'} by {approval.by}"
     comment = f": {approval.comment}" if approval.comment else ""
+    before = entry.approval if entry else None
+    if before is not None and before.approved != approval.approved:
+        comment += f" (before: {'approved' if before.approved else 'rejected'} by {before.by})"
     return Evaluation(False, Reason.GATE_FAILED, f"{failed} — {words}{comment}", approval.at)
