@@ -348,9 +348,7 @@ class HudiSlicing:
     def _changelog(self, window: _Window) -> tuple[tuple[Piece, ...], tuple[str, ...]]:
         """Return the files of each write (HUDI-R7), and what its logs lack."""
         changes = list(WindowChanges(self._access.files, window.timeline, window.writes))
-        pieces = self._making.pieces(
-            _in_order((self._change(it, window) for it in changes), window)
-        )
+        pieces = self._making.pieces(self._change(it, window) for it in changes)
         short = (log for it in changes if not isinstance(it, Removed) for log in it.short)
         return pieces, tuple(it.note for it in short)
 
