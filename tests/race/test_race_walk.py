@@ -97,8 +97,8 @@ def names(ran: Ran) -> list[tuple[int, str]]:
 @pytest.mark.parametrize(
     ("verbs", "every", "stride"),
     [
-        pytest.param(PAIRED, 7, 9, id="of all verbs"),
-        pytest.param(READING, 1, 7, id="that read the source"),
+        pytest.param(PAIRED, 11, 13, id="of all verbs"),
+        pytest.param(READING, 1, 11, id="that read the source"),
         pytest.param(PAIRED, 1, 1, marks=pytest.mark.slow, id="of all verbs at every step"),
     ],
 )
@@ -117,7 +117,7 @@ def test_pair_of_which_one_is_killed_ends_with_every_row(folder: Path, stride: i
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("stride", [9, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("stride", [15, pytest.param(1, marks=pytest.mark.slow)])
 def test_ledger_that_is_restored_after_a_pair_ends_with_every_row(
     folder: Path, stride: int
 ) -> None:
@@ -144,7 +144,7 @@ def test_pair_in_every_other_way_ends_with_every_row(folder: Path, how: str) -> 
 
 @pytest.mark.timeout(1800)
 def test_races_of_three_end_with_every_row(folder: Path) -> None:
-    walked(folder, "seeds", "--count", "40")
+    walked(folder, "seeds", "--count", "25")
 
 
 @pytest.mark.slow
