@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from tidegate.pipeline import Pipeline
+
 GATE_RECORD = r"\.gate\.json$"
 COMMIT_PLAN = r"/1-[0-9a-f-]+\.json$"
 HOLDING = [{"name": "sane", "where": "amount < 1000", "on_failure": "hold"}]
@@ -39,6 +41,16 @@ class WhileReading(LocalStorage):
         if re.search(self.pattern, path) and self.happens:
             self.happens.pop()()
         return super().read_bytes(path)
+
+
+def held(lake: SmallLake) -> Pipeline:
+    """A pipeline whose first day its rows hold."""
+    lake.keys = {"rows": HOLDING}
+    lake.commit({1: 5, 2: 1}, amount=5000)
+    pipeline = lake.pipeline()
+    load(pipeline)
+    publish(pipeline)
+    return pipeline
 
 
 def test_commit_after_new_rows_came_lapses_with_their_number(lake: SmallLake) -> None:
@@ -152,11 +164,7 @@ def test_partition_that_grows_before_each_publish_can_be_approved(lake: SmallLak
 def test_approval_of_a_publication_that_was_held_anew_with_more_rows_is_refused(
     lake: SmallLake,
 ) -> None:
-    lake.keys = {"rows": HOLDING}
-    lake.commit({1: 5, 2: 1}, amount=5000)
-    pipeline = lake.pipeline()
-    load(pipeline)
-    publish(pipeline)
+    pipeline = held(lake)
     shown = pipeline.explain(day(1), NOW).report.proposed_digest
     lake.commit({1: 3})
     load(pipeline)
@@ -209,11 +217,7 @@ def test_approved_content_that_a_rebuild_replaced_is_checked_anew(lake: SmallLak
 
 
 def test_rejection_while_its_commit_begins_is_kept_or_refused(lake: SmallLake) -> None:
-    lake.keys = {"rows": HOLDING}
-    lake.commit({1: 5, 2: 1}, amount=5000)
-    pipeline = lake.pipeline()
-    load(pipeline)
-    publish(pipeline)
+    pipeline = held(lake)
     decide(pipeline, day(1))
 
     def reject() -> None:
@@ -251,11 +255,7 @@ def test_rejection_after_its_commit_began_is_refused(lake: SmallLake) -> None:
 
 
 def test_rejection_after_new_rows_ended_the_hold_is_refused(lake: SmallLake) -> None:
-    lake.keys = {"rows": HOLDING}
-    lake.commit({1: 5, 2: 1}, amount=5000)
-    pipeline = lake.pipeline()
-    load(pipeline)
-    publish(pipeline)
+    pipeline = held(lake)
     lake.commit({1: 3})
     load(pipeline)
 
@@ -281,11 +281,7 @@ def test_good_rows_after_an_approved_hold_do_not_hold_again(lake: SmallLake) -> 
 
 
 def test_held_partition_is_claimed_by_nobody(lake: SmallLake) -> None:
-    lake.keys = {"rows": HOLDING}
-    lake.commit({1: 5, 2: 1}, amount=5000)
-    pipeline = lake.pipeline()
-    load(pipeline)
-    publish(pipeline)
+    pipeline = held(lake)
 
     state = pipeline.ledger.partitions.get(day(1))
 
@@ -293,11 +289,7 @@ def test_held_partition_is_claimed_by_nobody(lake: SmallLake) -> None:
 
 
 def test_rejected_partition_stays_held_through_publishes_until_reopened(lake: SmallLake) -> None:
-    lake.keys = {"rows": HOLDING}
-    lake.commit({1: 5, 2: 1}, amount=5000)
-    pipeline = lake.pipeline()
-    load(pipeline)
-    publish(pipeline)
+    pipeline = held(lake)
     decide(pipeline, day(1), approved=False, comment="too odd")
 
     assert [item.state for item in publish(pipeline)] == ["held", "pending"]
@@ -308,11 +300,7 @@ def test_rejected_partition_stays_held_through_publishes_until_reopened(lake: Sm
 
 
 def test_answer_that_takes_another_one_back_names_who_gave_that(lake: SmallLake) -> None:
-    lake.keys = {"rows": HOLDING}
-    lake.commit({1: 5, 2: 1}, amount=5000)
-    pipeline = lake.pipeline()
-    load(pipeline)
-    publish(pipeline)
+    pipeline = held(lake)
     shown = decide(pipeline, day(1))
 
     pipeline.decide(day(1), publication=shown, approved=False, by="bob", comment="", now=NOW)

@@ -182,11 +182,8 @@ class PieceMerger:
         if only is None:
             columns = self._columns
             telling = columns.telling_deletes() if self._tells(slice) else columns.keys
-            for kind, deltas in (
-                (Kind.HISTORY, DeltaKind.HISTORY),
-                (Kind.MOVED, DeltaKind.MOVED),
-            ):
-                for part in self._logs.history(slice, deltas, gate, telling):
+            for kind in (Kind.HISTORY, Kind.MOVED):
+                for part in self._logs.history(slice, DeltaKind(kind), gate, telling):
                     yield kind, part
         if tells:
             since = details_of(slice).get("removed_by", "")

@@ -10,7 +10,7 @@ from tidegate.errors import HudiChangesLost
 from tidegate.source.hudi.slices.named_files import NamedFiles
 from tidegate.source.hudi.slices.names import BaseFile, LogFile, parse_name
 from tidegate.source.hudi.slices.split_buckets import written_once
-from tidegate.source.hudi.slices.window_slices import clusterings
+from tidegate.source.hudi.slices.window_slices import clusterings, is_needed_log
 from tidegate.source.hudi.timeline.kept import is_kept
 from tidegate.source.hudi.timeline.loaded import State
 
@@ -177,13 +177,10 @@ class WindowDeletes:
 
     def _has_logs(self, partition: str, stats: Iterable[WriteStat]) -> bool:
         """Return whether the logs among files that may tell deletes are there."""
-        logs = {stat.name for stat in stats if _may_tell(stat) and self._is_needed(stat.path)}
+        logs = {
+            stat.name for stat in stats if _may_tell(stat) and is_needed_log(self._end, stat.path)
+        }
         return all(self._folders.named(partition, name) is not None for name in logs)
-
-    def _is_needed(self, path: str) -> bool:
-        """Return whether a file is a log that has the name which the write gave it."""
-        file = parse_name(path, 0)
-        return isinstance(file, LogFile) and self._end.is_known(file.instant)
 
     def _removed(self) -> dict[str, dict[str, str]]:
         """Return partition → file group → the write that removed it with its rows.

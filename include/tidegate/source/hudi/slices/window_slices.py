@@ -242,9 +242,7 @@ def removed_logs(
         name
         for partition in sorted(touched)
         for name in sorted(touched[partition].files)
-        if folders.named(partition, name) is None
-        and isinstance(file := parse_name(name, 0), LogFile)
-        and state.is_known(file.instant)
+        if folders.named(partition, name) is None and is_needed_log(state, name)
     ]
     if not found:
         return ()
@@ -253,6 +251,12 @@ def removed_logs(
         f"{gone}, which the window wrote: rows that its late records changed although they lost by "
         "event time (brought back after a delete, or a column filled) are not returned",
     )
+
+
+def is_needed_log(state: State, path: str) -> bool:
+    """Return whether a file that a write names is a log, and has the name that the write gave."""
+    file = parse_name(path, 0)
+    return isinstance(file, LogFile) and state.is_known(file.instant)
 
 
 def gone_files(timeline: LoadedTimeline, files: str) -> str:
