@@ -29,7 +29,7 @@ from tidegate.errors import (
 )
 from tidegate.errors.commands import naming
 from tidegate.gate import load_suite, suite_mistakes
-from tidegate.model.partition import Transform
+from tidegate.model.partition_value import INTERVALS
 from tidegate.model.run import Run
 from tidegate.pipeline import open_pipeline
 from tidegate.pipeline.load import rehearsal
@@ -39,6 +39,7 @@ from tidegate.pipeline.state.reading import Reading
 from tidegate.pipeline.state.vanished import naming_vanished
 from tidegate.pipeline.state.work import check_identity, check_owner_or_move, check_places
 from tidegate.source import overlooked
+from tidegate.stage.partition_split import columns_of
 from tidegate.storage import check_writable, same_file_system
 
 if TYPE_CHECKING:
@@ -131,7 +132,7 @@ def _notes(subject: str, looked: _Looked) -> Iterator[tuple[str, str]]:
         problem, _, remedy = doubt.rpartition(". ")
         yield problem, f"{remedy}."
     if subject == "source":
-        partitioning = [field.column for field in config.target.partition_by]
+        partitioning = columns_of(config.target.partition_by)
         for note in overlooked(config.source, partitioning):
             yield note, ""
 
@@ -274,7 +275,7 @@ def _suite(looked: _Looked) -> str:
     keys = [
         field.name
         for field in opened.config.target.partition_by
-        if field.transform is Transform.IDENTITY or field.name not in columns
+        if field.transform not in INTERVALS or field.name not in columns
     ]
     _refuse_all(((), mistake) for mistake in suite_mistakes(suite, columns, keys))
     return f"{suite.name} with {wording.plural(len(suite.expectations), 'expectation')}"

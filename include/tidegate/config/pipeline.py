@@ -22,10 +22,9 @@ from tidegate.config.commit import CommitConfig, EventTimeConfig, ExecuteConfig,
 from tidegate.config.environment import PLACEHOLDER
 from tidegate.config.section import Section
 from tidegate.config.sources import AnySource, SourceConfig, of_one_kind
-from tidegate.config.target import RowRule, TargetConfig, field_text
+from tidegate.config.target import RowRule, TargetConfig, identity_text
 from tidegate.config.words import KeyProblem, suggest
-from tidegate.model.partition import Transform
-from tidegate.model.partition_value import time_fields
+from tidegate.model.partition_value import INTERVALS, time_fields
 
 _PRESETS = ("@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")
 _CRON_FIELD = re.compile(r"[0-9A-Za-z*/,#?-]+")
@@ -164,7 +163,7 @@ class PipelineConfig(Section):
             "source": self.source.address,
             "target.path": self.target.path,
             "target.partition_by": ", ".join(
-                f"{field.name}: {field_text(field)}" for field in fields
+                f"{field.name}: {identity_text(field)}" for field in fields
             )
             or "none",
             "target.default_partition_name": self.target.default_partition_name,
@@ -280,12 +279,13 @@ class PipelineConfig(Section):
             key = "on_non_append" if read.mode == "append" else "mode"
             plainer = "skip" if read.mode == "append" else read.plainest_mode
             problem = (
-                f"'{read.output_mode}' emits row kinds, which `target.write: append` would publish "
+                f"'{read.output_mode}' emits row kinds, which "
+                f"`target.write: {self.target.write}` would publish "
                 "as if every one were a new row; add `_change_type` to `source.read.columns`, "
                 f"so that readers can tell them apart, or use '{plainer}'"
             )
             raise KeyProblem(problem, key=f"source.read.{key}")
-        if read.repeats_keys:
+        if read.repeats_keys and self.target.write == "append":
             problem = (
                 f"'{read.mode}' returns an updated row again, which `target.write: append` would "
                 "publish beside the old one; use 'snapshot', or set `source.read.keys_repeat: "
@@ -303,7 +303,9 @@ class PipelineConfig(Section):
         if columns is None:
             return
         needed = {
-            f"target.partition_by.{field.name}": field.column for field in self.target.partition_by
+            f"target.partition_by.{field.name}": column
+            for field in self.target.partition_by
+            for column in field.columns
         }
         if self.event_time and self.event_time.column is not None:
             needed["event_time.column"] = self.event_time.column
@@ -324,7 +326,7 @@ class PipelineConfig(Section):
         configured = commit.partition_time
         if configured is None:
             return
-        made = [field for field in fields if field.transform is not Transform.IDENTITY]
+        made = [field for field in fields if field.transform in INTERVALS]
         if not fields:
             problem = "needs partition keys; `target.partition_by` names none"
             raise KeyProblem(problem, key="commit.partition_time")

@@ -30,11 +30,11 @@ from tidegate.config.section import (
 )
 from tidegate.config.words import NOT_BUILT, KeyProblem, suggest
 from tidegate.errors import WorkInsideTarget
-from tidegate.model.partition import DEFAULT_NAME, PartitionField, Transform
-from tidegate.model.partition_value import value_format
+from tidegate.model.partition import DEFAULT_NAME, Partition, PartitionField, Transform
+from tidegate.model.partition_value import INTERVALS, value_format
 
 RowEffect = Literal["quarantine", "hold", "warn"]
-WriteMode = Literal["append"]
+WriteMode = Literal["append", "overwrite"]
 TargetFormat = Literal["parquet"]
 CopyWholeFiles = Literal["auto", "never"]
 
@@ -42,8 +42,11 @@ OWNER_FILE = ".tidegate.json"
 """The file at the target's root that names the pipeline that owns it (design §4)."""
 
 _CALL = re.compile(r"([A-Za-z_]+)\s*\((.*)\)", re.DOTALL)
+_LITERAL = re.compile(r"'((?:[^']|'')*)'")
 _MADE = {
-    transform.value: transform for transform in Transform if transform is not Transform.IDENTITY
+    transform.value: transform
+    for transform in Transform
+    if transform not in {Transform.IDENTITY, Transform.STATIC}
 }
 _LATER_FUNCTIONS = ("year", "week", "minute", "bucket", "truncate")
 
@@ -81,6 +84,9 @@ def _read_field(name: str, found: Any) -> PartitionField:
     if not isinstance(found, str) or not found.strip():
         problem = f"expected a column, or day(), hour() or month() of one; found {found!r}"
         raise KeyProblem(problem, key=name)
+    literal = _LITERAL.fullmatch(found.strip())
+    if literal:
+        return PartitionField(name, literal.group(1).replace("''", "'"), Transform.STATIC)
     call = _CALL.fullmatch(found.strip())
     if not call:
         return PartitionField(name, found.strip(), Transform.IDENTITY)
@@ -108,7 +114,21 @@ def field_text(field: PartitionField) -> str:
     """Return the definition of a partition key as it is written in the pipeline file."""
     if field.transform is Transform.IDENTITY:
         return field.column
+    if field.transform is Transform.STATIC:
+        return _literal(field.column)
     return f"{field.transform.value}({field.column})"
+
+
+def identity_text(field: PartitionField) -> str:
+    """Return the definition of a partition key as far as it must not change (design §4).
+
+    The value of a static key may: the next rows then go to another partition.
+    """
+    return "static" if field.transform is Transform.STATIC else field_text(field)
+
+
+def _literal(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"
 
 
 PartitionBy = Annotated[
@@ -135,7 +155,11 @@ class TargetConfig(Section):
         "parquet"
     )
     partition_by: PartitionBy = ()
-    write: Annotated[WriteMode, words(WriteMode, later("overwrite", "upsert"))] = "append"
+    static_partition: dict[str, str] = Field(default_factory=dict, exclude=True)
+    """Keys of `partition_by` whose value is given here instead of by a column (PC-O22)."""
+    write: Annotated[WriteMode, words(WriteMode, later("upsert"))] = "append"
+    """`append`: rows of a window come on top of those of earlier ones; `overwrite`: they replace
+    those of the partitions that they belong to (PC-F30)."""
     rolling: RollingConfig = RollingConfig()
     max_open_partitions: int = Field(64, gt=0)
     """The most open writers per task; beyond that, the least recently used one is closed."""
@@ -145,6 +169,29 @@ class TargetConfig(Section):
     inside a page is found."""
     default_partition_name: str = Field(DEFAULT_NAME, min_length=1)
     """The directory value for NULL (PC-P08); no other value may be written like it."""
+
+    @property
+    def is_static(self) -> bool:
+        """Whether the pipeline file names the only partition, so that a result is all of it."""
+        return all(field.transform is Transform.STATIC for field in self.partition_by)
+
+    @property
+    def only_partition(self) -> Partition:
+        """The partition of a static target, or that of one without partitions."""
+        named = tuple((field.name, field.column) for field in self.partition_by)
+        return Partition(named, self.default_partition_name)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _static_among_keys(cls, found: Any) -> Any:
+        said = found.get("static_partition") if isinstance(found, Mapping) else None
+        if not isinstance(said, Mapping) or not said:
+            return found
+        keys = found.get("partition_by")
+        fields = dict(keys) if isinstance(keys, Mapping) else {}
+        for name, value in said.items():
+            fields[name] = _static_value(str(name), value, fields)
+        return {**found, "partition_by": fields}
 
     @model_validator(mode="before")
     @classmethod
@@ -159,9 +206,7 @@ class TargetConfig(Section):
     def _default_is_no_time(self) -> TargetConfig:
         name, fields = self.default_partition_name, self.partition_by
         for field in fields:
-            if field.transform is not Transform.IDENTITY and _reads_as(
-                name, value_format(field, fields)
-            ):
+            if field.transform in INTERVALS and _reads_as(name, value_format(field, fields)):
                 problem = f"'{name}' is what `{field.name}: {field_text(field)}` writes for a time"
                 raise KeyProblem(problem, key="default_partition_name")
         return self
@@ -170,6 +215,25 @@ class TargetConfig(Section):
     def _work_outside(self) -> TargetConfig:
         refuse_work_inside(self.work, self.path)
         return self
+
+
+def _static_value(name: str, value: Any, fields: Mapping[str, Any]) -> str:
+    """Return the definition of a static key.
+
+    Raises:
+        KeyProblem: it is no key of the target, or its value names no directory.
+    """
+    key = f"static_partition.{name}"
+    if name not in fields:
+        problem = f"'{name}' is no key of `target.partition_by`; {suggest(name, fields)}"
+        raise KeyProblem(problem, key=key)
+    if not isinstance(value, str) or not value:
+        problem = (
+            f"expected the text of the directory, found {value!r}; write a date or a number in "
+            "quotes, as it stands in the path"
+        )
+        raise KeyProblem(problem, key=key)
+    return _literal(value)
 
 
 def _reads_as(text: str, form: str) -> bool:

@@ -74,6 +74,19 @@ class PlannedOtherwise(TerminalError):
     )
 
 
+class RebuildOfOverwritten(TerminalError):
+    """A rebuild would publish more than the window that overwrote a partition last (PC-F30)."""
+
+    pipeline: str
+    partitions: str
+    window: str
+    template = (
+        "pipeline '{pipeline}': {partitions}: with `target.write: overwrite` a partition has the "
+        "rows of the last window that brought any, and a rebuild would read those of all windows. "
+        "Nothing was taken. Read the last one again with `tidegate replay {pipeline} {window}`."
+    )
+
+
 class AbandonRefused(TerminalError):
     """A window that is to be given up was announced."""
 

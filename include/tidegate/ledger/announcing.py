@@ -125,6 +125,8 @@ class Announcing:
                     late=late,
                     held_rule=item.held_rule,
                     held_rows=item.held_rows and dict(item.held_rows),
+                    overwrites=item.overwrites,
+                    as_of=item.as_of,
                     announced_at=now,
                 )
             )

@@ -61,7 +61,7 @@ def lapse(connection: sa.Connection, row: rows.Row, *, as_shown: bool) -> str | 
     if not fresh:
         return None
     windows = ", ".join(str(item["window"]) for item in fresh)
-    if any(WindowKind(item["kind"]).replaces for item in fresh):
+    if any(_resets(item) for item in fresh):
         return f"all its rows were read again since, by window {windows}"
     return f"+{sum(item['rows'] for item in fresh)} rows since, from window {windows}"
 
@@ -73,4 +73,8 @@ def is_approved(row: rows.Row) -> bool:
 
 def _replaces(fresh: rows.Row, shown: rows.Row) -> bool:
     """Return whether a contribution replaces one that was shown, or all of them."""
-    return str(fresh["window"]) in shown or WindowKind(fresh["kind"]).replaces
+    return str(fresh["window"]) in shown or _resets(fresh)
+
+
+def _resets(row: rows.Row) -> bool:
+    return row["overwrites"] or WindowKind(row["kind"]).replaces

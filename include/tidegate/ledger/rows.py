@@ -136,6 +136,8 @@ def read_contribution(row: Row, partition: Partition) -> Contribution:
         held_rule=row["held_rule"],
         held_rows=row["held_rows"],
         kind=WindowKind(row["kind"]),
+        overwrites=row["overwrites"],
+        as_of=row["as_of"],
     )
 
 

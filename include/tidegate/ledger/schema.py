@@ -130,6 +130,8 @@ contribution = sa.Table(
     sa.Column("late", sa.Boolean, nullable=False),
     sa.Column("held_rule", sa.Text),
     sa.Column("held_rows", CanonicalJson),
+    sa.Column("overwrites", sa.Boolean, nullable=False, default=False),
+    sa.Column("as_of", UtcText),
     sa.Column("announced_at", UtcText, nullable=False),
     sa.ForeignKeyConstraint(["pipeline", "window"], ["window.pipeline", "window.sequence"]),
     sa.Index("contribution_partition", "pipeline", "partition"),

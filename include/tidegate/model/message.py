@@ -162,6 +162,15 @@ class Contribution(Value):
     """Rule of `held_rule` → rows that failed it; None if nothing is held, or nothing counted."""
     kind: WindowKind = WindowKind.LOAD
     """Kind of the window; a rebuild resets what came before (design §2, content)."""
+    overwrites: bool = field(default=False, metadata={SPARSE: True})
+    """Whether its rows replace the partition's (PC-F30)."""
+    as_of: datetime | None = field(default=None, metadata={SPARSE: True})
+    """The time of the window's end, of history in a target where the order of windows matters."""
+
+    @property
+    def replaces(self) -> bool:
+        """Whether contributions before it in content order no longer count."""
+        return self.overwrites or self.kind.replaces
 
 
 @dataclass(frozen=True)

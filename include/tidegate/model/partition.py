@@ -35,6 +35,8 @@ class Transform(Enum):
     HOUR = "hour"
     DAY = "day"
     MONTH = "month"
+    STATIC = "static"
+    """It is a constant of the pipeline file (PC-O22)."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,13 @@ class PartitionField(Value):
 
     name: str
     column: str
+    """The column of the source; of a static key, the value itself."""
     transform: Transform
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the source that it is made from: one, or none of a static key."""
+        return () if self.transform is Transform.STATIC else (self.column,)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from tidegate.pipeline.load.scanning import pinned_at
 from tidegate.pipeline.state.reading import Reading, filter_columns
 from tidegate.source import open_source
 from tidegate.stage import layout
-from tidegate.stage.partition_split import PartitionComputer
+from tidegate.stage.partition_split import PartitionComputer, columns_of
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -31,7 +31,7 @@ def touched_partitions(pipeline: Pipeline, window: Window, now: datetime) -> dic
     read = config.source.read
     if not read.emits_kinds:
         # Changes are settled by whole rows: fewer columns would make different rows equal.
-        columns = tuple(dict.fromkeys(field.column for field in target.partition_by)) or None
+        columns = columns_of(target.partition_by) or None
         read = read.model_copy(update={"columns": columns})
     narrow = config.source.model_copy(update={"read": read})
     listings = layout.listings_root(pipeline.roots.work)

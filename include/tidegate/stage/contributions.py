@@ -6,6 +6,7 @@ import functools
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from tidegate.config import PipelineConfig
 from tidegate.model.ignored import Ignored
 from tidegate.model.message import Contribution, EventTimes, RunSummary, sum_by_name
 from tidegate.model.partition import PartitionGroups
@@ -13,6 +14,7 @@ from tidegate.model.plan import WindowKind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from datetime import datetime
 
     from tidegate.model.message import CommitMessage, PartFile
     from tidegate.model.partition import Partition
@@ -28,6 +30,7 @@ def contributions_of(messages: Sequence[CommitMessage], scan: ScanPlan) -> tuple
             parts[part.partition].append(part)
             speakers[part.partition][message.sub_split] = None
     rules, failed = _holding_rules(messages, scan), _holding_rows(messages)
+    overwrites, as_of = _overwrites(scan), _as_of(scan)
     return tuple(
         Contribution(
             window=scan.window.sequence,
@@ -42,9 +45,23 @@ def contributions_of(messages: Sequence[CommitMessage], scan: ScanPlan) -> tuple
             held_rule=rules.get(partition),
             held_rows=failed.get(partition),
             kind=scan.window.kind,
+            overwrites=overwrites,
+            as_of=as_of,
         )
         for partition in sorted(parts, key=lambda item: item.path)
     )
+
+
+def _overwrites(scan: ScanPlan) -> bool:
+    """Return whether the rows of a window replace those of their partitions (PC-F30)."""
+    return scan.config["target"]["write"] == "overwrite" and not scan.window.kind.replaces
+
+
+def _as_of(scan: ScanPlan) -> datetime | None:
+    """Return what orders a history window among others; appended rows need no order."""
+    is_ordered = scan.config["target"]["write"] != "append"
+    is_history = scan.window.kind is WindowKind.HISTORY
+    return scan.window.range.end_inclusive.time if is_ordered and is_history else None
 
 
 def emptied(
@@ -53,29 +70,36 @@ def emptied(
     """Yield empty contributions to partitions that a window read whole without finding a row.
 
     Of partitions that no window had a row for, nothing has to be emptied. The ledger adds those of
-    a window that replaces everything (design §2).
+    a window that replaces everything (design §2). The only partition of a static target is replaced
+    by an empty result, too (PC-F31).
 
     Args:
         messages: one per sub-split.
         scan: the plan.
         known: lists the partitions that exist; called only if some were read whole.
     """
-    if not scan.read_whole:
-        return
     filled = {part.partition for message in messages for part in message.staged.parts}
-    whole = PartitionGroups(scan.read_whole)
-    for partition in known():
-        if partition in whole and partition not in filled:
-            yield Contribution(
-                window=scan.window.sequence,
-                partition=partition,
-                plan_digest=scan.digest,
-                messages=(),
-                rows=0,
-                bytes=0,
-                event_times=EventTimes(),
-                kind=scan.window.kind,
-            )
+    target = PipelineConfig.from_resolved(scan.config).target if _overwrites(scan) else None
+    if target is not None and target.is_static:
+        emptied = {target.only_partition}
+    elif scan.read_whole:
+        whole = PartitionGroups(scan.read_whole)
+        emptied = {partition for partition in known() if partition in whole}
+    else:
+        return
+    for partition in sorted(emptied - filled, key=lambda item: item.path):
+        yield Contribution(
+            window=scan.window.sequence,
+            partition=partition,
+            plan_digest=scan.digest,
+            messages=(),
+            rows=0,
+            bytes=0,
+            event_times=EventTimes(),
+            kind=scan.window.kind,
+            overwrites=target is not None,
+            as_of=_as_of(scan),
+        )
 
 
 def summary_of(messages: Sequence[CommitMessage], scan: ScanPlan) -> RunSummary:

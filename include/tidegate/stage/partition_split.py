@@ -128,21 +128,15 @@ class PartitionComputer:
         timezone: str = "UTC",
         default_name: str = DEFAULT_NAME,
     ) -> None:
-        for field in fields:
-            if field.column not in schema.names:
-                known = listed_with_nearest(field.column, schema.names)
-                raise ColumnMissing(source="target.partition_by", column=field.column, known=known)
+        for column in columns_of(fields):
+            if column not in schema.names:
+                known = listed_with_nearest(column, schema.names)
+                raise ColumnMissing(source="target.partition_by", column=column, known=known)
         self.data_columns = data_columns(schema.names, fields)
         """Columns of the part files."""
         _check_names(fields, self.data_columns)
         self._names = tuple(field.name for field in fields)
-        self._columns = tuple(schema.get_field_index(field.column) for field in fields)
-        self._encoders = tuple(
-            _identity_encoder(field, schema.field(field.column).type, timezone)
-            if field.transform is Transform.IDENTITY
-            else _time_encoder(field, schema.field(field.column).type, timezone, fields)
-            for field in fields
-        )
+        self._encoders = tuple(_encoder(field, schema, timezone, fields) for field in fields)
         self._fields = tuple(fields)
         self._schema = schema
         self._default_name = default_name
@@ -161,8 +155,8 @@ class PartitionComputer:
         """Return each combination of key texts once, and the position of each row's combination."""
         codes: Codes = np.zeros(batch.num_rows, dtype=np.intp)
         values: list[tuple[str | None, ...]] = [()]
-        for column, encoder in zip(self._columns, self._encoders, strict=True):
-            found, texts = encoder(batch.column(column))
+        for encoder in self._encoders:
+            found, texts = encoder(batch)
             codes, pairs = dense_codes(codes * len(texts) + found, len(values) * len(texts))
             values = [(*values[pair // len(texts)], texts[pair % len(texts)]) for pair in pairs]
         return codes, values
@@ -171,7 +165,9 @@ class PartitionComputer:
         if values not in self._known:
             if self._default_name in values:
                 field = self._fields[values.index(self._default_name)]
-                raise reserved(field, self._schema.field(field.column).type, self._default_name)
+                static = field.transform is Transform.STATIC
+                kind = pa.string() if static else self._schema.field(field.column).type
+                raise reserved(field, kind, self._default_name)
             named = tuple(zip(self._names, values, strict=True))
             self._known[values] = self._checked(Partition(named, self._default_name))
         return self._known[values]
@@ -185,8 +181,17 @@ class PartitionComputer:
 
 def data_columns(names: Sequence[str], fields: Sequence[PartitionField]) -> tuple[str, ...]:
     """Return the columns of part files, without those of identity keys, which are in the path."""
-    dropped = {field.column for field in fields if field.transform is Transform.IDENTITY}
+    dropped = {
+        field.name if field.transform is Transform.STATIC else field.column
+        for field in fields
+        if field.transform in {Transform.IDENTITY, Transform.STATIC}
+    }
     return tuple(name for name in names if name not in dropped)
+
+
+def columns_of(fields: Sequence[PartitionField]) -> tuple[str, ...]:
+    """Return the columns of the source that keys are made from, each once."""
+    return tuple(dict.fromkeys(column for field in fields for column in field.columns))
 
 
 def _check_names(fields: Sequence[PartitionField], columns: Sequence[str]) -> None:
@@ -208,6 +213,21 @@ def _by_text(codes: Codes, texts: Texts) -> tuple[Codes, Texts]:
     positions: dict[str | None, int] = {}
     joined = np.array([positions.setdefault(text, len(positions)) for text in texts], dtype=np.intp)
     return (codes, texts) if len(positions) == len(texts) else (joined[codes], list(positions))
+
+
+def _encoder(
+    field: PartitionField, schema: pa.Schema, timezone: str, fields: Sequence[PartitionField]
+) -> Callable[[pa.RecordBatch], tuple[Codes, Texts]]:
+    """Return the function that numbers the values of a key in the rows of a batch."""
+    if field.transform is Transform.STATIC:
+        return lambda batch: (np.zeros(batch.num_rows, dtype=np.intp), [field.column])
+    index, kind = schema.get_field_index(field.column), schema.field(field.column).type
+    encode = (
+        _identity_encoder(field, kind, timezone)
+        if field.transform is Transform.IDENTITY
+        else _time_encoder(field, kind, timezone, fields)
+    )
+    return lambda batch: encode(batch.column(index))
 
 
 def _identity_encoder(field: PartitionField, kind: pa.DataType, timezone: str) -> Encoder:

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Protocol
 import pyarrow as pa
 
 from tidegate.model.message import EventTimes
-from tidegate.model.partition import Transform
+from tidegate.model.partition_value import INTERVALS
 from tidegate.physical import ParquetRows
 from tidegate.stage.event_bounds import EventClock
 from tidegate.stage.part_file import PartFileWriter
-from tidegate.stage.partition_split import PartitionComputer
+from tidegate.stage.partition_split import PartitionComputer, columns_of
 from tidegate.stage.steady_clock import moments_are_steady, wall_clock_is_steady
 from tidegate.stage.usual_sizes import has_usual_sizes, is_small
 from tidegate.stage.whole_copy import WholePart
@@ -147,7 +147,7 @@ class WholeFiles:
         without a zone may be an earlier instant.
         """
         spec = self.spec
-        made = [field.column for field in spec.fields if field.transform is not Transform.IDENTITY]
+        made = [field.column for field in spec.fields if field.transform in INTERVALS]
         return all(wall_clock_is_steady(ends.column(name), spec.timezone) for name in made) and (
             spec.event_time is None
             or moments_are_steady(ends.column(spec.event_time), spec.timezone)
@@ -155,7 +155,7 @@ class WholeFiles:
 
     @cached_property
     def _deciding(self) -> frozenset[str]:
-        names = {field.column for field in self.spec.fields}
+        names = set(columns_of(self.spec.fields))
         return frozenset(names | ({self.spec.event_time} if self.spec.event_time else set()))
 
     @cached_property

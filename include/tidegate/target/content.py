@@ -51,7 +51,13 @@ def propose(
     stood: Mapping[str, str] = base.contributions if base else {}
     wanted = {str(item.window): item for item in counting(contributions)}
     # Not by the plan of each file: if a replay wrote equal bytes, the older file is kept.
-    settled = {window for window, item in wanted.items() if stood.get(window) == item.plan_digest}
+    # What was reset may count again: a window in between was read again, and has no rows by now.
+    there = {str(file.window) for file in standing}
+    settled = {
+        window
+        for window, item in wanted.items()
+        if stood.get(window) == item.plan_digest and (window in there or not item.rows)
+    }
     going = tuple(file for file in standing if str(file.window) not in settled)
     coming = tuple(
         part for window, item in wanted.items() if window not in settled for part in parts_of(item)

@@ -884,12 +884,6 @@ MISTAKES = {
         3,
         "expected text, found ['x']",
     ),
-    "overwrite": (
-        "target: {path: /x, write: overwrite}",
-        "target.write",
-        5,
-        "'overwrite' is not in this version of Tidegate",
-    ),
     "orc": (
         "target: {path: /x, format: orc}",
         "target.format",

@@ -21,9 +21,10 @@ SCAN: Any = SimpleNamespace(
     digest="p1",
     window=SimpleNamespace(sequence=7, kind=WindowKind.LOAD),
     config={
+        "target": {"write": "append"},
         "rows": [
             {"name": name, "on_failure": "drop" if name == "dropped" else "hold"} for name in RULES
-        ]
+        ],
     },
 )
 
@@ -117,7 +118,9 @@ def test_rows_that_hold_a_partition_are_added_up_by_rule() -> None:
 
 def test_rebuild_empties_the_partitions_that_it_found_no_row_for_and_that_are_known() -> None:
     window = SimpleNamespace(sequence=7, kind=WindowKind.REBUILD, partitions=tuple(DAYS))
-    scan: Any = SimpleNamespace(digest="p1", window=window, read_whole=window.partitions)
+    scan: Any = SimpleNamespace(
+        digest="p1", window=window, read_whole=window.partitions, config=SCAN.config
+    )
     messages = [_message(1, [_part(DAYS[0], 0, 4)])]
 
     found = list(emptied(messages, scan, lambda: DAYS[:2]))
@@ -132,7 +135,9 @@ def test_window_empties_all_known_partitions_of_a_group_that_it_read_whole() -> 
         Partition((*day.values, ("hour", f"{hour:02}"))) for day in DAYS for hour in (8, 9, 10)
     ]
     window = SimpleNamespace(sequence=7, kind=WindowKind.REPLACE, partitions=())
-    scan: Any = SimpleNamespace(digest="p1", window=window, read_whole=(DAYS[0], DAYS[2]))
+    scan: Any = SimpleNamespace(
+        digest="p1", window=window, read_whole=(DAYS[0], DAYS[2]), config=SCAN.config
+    )
     messages = [_message(1, [_part(hours[1], 0, 4)])]
 
     found = list(emptied(messages, scan, lambda: hours[:8]))
@@ -142,7 +147,7 @@ def test_window_empties_all_known_partitions_of_a_group_that_it_read_whole() -> 
 
 def test_window_that_read_nothing_whole_asks_for_no_partition() -> None:
     window = SimpleNamespace(sequence=7, kind=WindowKind.REPLACE, partitions=())
-    scan: Any = SimpleNamespace(digest="p1", window=window, read_whole=())
+    scan: Any = SimpleNamespace(digest="p1", window=window, read_whole=(), config=SCAN.config)
 
     assert list(emptied([_message(1, [])], scan, known=None)) == []  # type: ignore[arg-type]
 

@@ -254,7 +254,7 @@ def test_messages_are_read_only_for_what_does_not_stand_yet() -> None:
         pytest.param([LOAD, LOAD], [1, 2], id="loads alone"),
         pytest.param([LOAD, REBUILD, LOAD], [2, 3], id="rebuild resets what came before"),
         pytest.param([REBUILD, LOAD, REBUILD], [3], id="the newest rebuild counts"),
-        pytest.param([HISTORY, LOAD, HISTORY], [1, 2, 3], id="history adds"),
+        pytest.param([HISTORY, LOAD, HISTORY], [1, 3, 2], id="history adds, and comes first"),
         pytest.param([LOAD, REBUILD, HISTORY], [2], id="a rebuild has read history taken later"),
     ],
 )

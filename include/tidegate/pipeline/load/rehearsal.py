@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tidegate.errors import PartitionTimeUnnamed, TidegateError
+from tidegate.model.partition import Transform
 from tidegate.model.partition_value import time_fields
 from tidegate.stage.sub_split import AttemptPlace, StageSpec, stage_sub_split
 from tidegate.storage import Scratch
@@ -88,6 +89,8 @@ def _check_partition_time(config: PipelineConfig, reading: Reading) -> None:
     is_told = said is not None and (said.pattern or said.formatter) is not None
     is_named = time_fields(fields, column) or is_told
     if not fields or not config.commit.waits_for_watermark or is_named:
+        return
+    if fields[0].transform is Transform.STATIC:
         return
     found = reading.schema.field(fields[0].column).type
     if pa.types.is_integer(found) or pa.types.is_boolean(found) or pa.types.is_decimal(found):

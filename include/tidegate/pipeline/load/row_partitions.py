@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.pipeline.state.reading import Reading
 from tidegate.predicate import named_columns
-from tidegate.stage.partition_split import PartitionComputer
+from tidegate.stage.partition_split import PartitionComputer, columns_of
 from tidegate.stage.row_rules import RowRules
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def deciding_columns(config: PipelineConfig) -> frozenset[str]:
     conditions = [(read.filter, "source.read.filter")] if read.filter else []
     conditions += [(rule.where, f"rows.{rule.name}.where") for rule in config.rows]
     named = (name for text, where in conditions for name in named_columns(text, where))
-    return frozenset([*(field.column for field in config.target.partition_by), *named])
+    return frozenset([*columns_of(config.target.partition_by), *named])
 
 
 def partitions_of_rows(

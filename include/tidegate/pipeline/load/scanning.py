@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.errors import ChangesReadWhole, PredicateInvalid, TidegateError
 from tidegate.model.partition import Partition, Transform
+from tidegate.model.partition_value import INTERVALS
 from tidegate.model.plan import PlanTotals, ScanPlan, WindowKind, plan_digest
 from tidegate.model.plan_record import PlanRecord
 from tidegate.pipeline.load.copying import UncutFiles
@@ -224,14 +225,12 @@ class Scanner:
         made = [
             item.transform
             for item in keys
-            if column is not None
-            and item.column == column.name
-            and item.transform is not Transform.IDENTITY
+            if column is not None and item.column == column.name and item.transform in INTERVALS
         ]
         return FanOut(
             transform=next((item for item in _FINEST_FIRST if item in made), None),
             timezone=self.config.timezone,
-            has_other_keys=len(made) < len(keys),
+            has_other_keys=len(made) < sum(bool(item.columns) for item in keys),
             most=len(window.partitions) or None,
         )
 

@@ -10,8 +10,15 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tidegate.errors import AbandonRefused, FenceLost, LedgerMoved, WindowNotFound
+from tidegate.errors import (
+    AbandonRefused,
+    FenceLost,
+    LedgerMoved,
+    RebuildOfOverwritten,
+    WindowNotFound,
+)
 from tidegate.ledger.holder import Holder
+from tidegate.model.counting import counting
 from tidegate.model.instant import InstantRange
 from tidegate.model.plan import Pin, Window, WindowKind
 from tidegate.model.run import Look, Run
@@ -116,6 +123,7 @@ class Taker:
         for new ones.
 
         Raises:
+            RebuildOfOverwritten: the target has the rows of the last window only.
             StateGone: the source no longer keeps its state at the checkpoint; nothing was taken.
             RebuildTooNarrow: files changed, and it leaves out partitions of their rows.
             WindowOpen: another run works on the pipeline's open window (Transient).
@@ -196,6 +204,8 @@ class Taker:
         self._finish_abandoning(seen, holder)
         if seen.state.checkpoint is None:
             return Taken(seen.pin, ())
+        if self.config.target.write == "overwrite":
+            raise self._not_overwritten(partitions)
         draft = Window(
             sequence=0,
             range=InstantRange(None, seen.state.checkpoint),
@@ -210,6 +220,19 @@ class Taker:
         if end is not None and end.id != seen.state.checkpoint.id:
             draft = replace(draft, range=InstantRange(seen.state.checkpoint, end))
         return Taken(seen.pin, (self.ledger.windows.take(draft, seen.state, holder),))
+
+    def _not_overwritten(self, partitions: Sequence[Partition]) -> RebuildOfOverwritten:
+        """Return the error that names the window whose rows the partitions have."""
+        brought = [
+            item.window
+            for partition in partitions
+            for item in counting(self.ledger.contributions.to(partition))
+        ]
+        return RebuildOfOverwritten(
+            pipeline=self.config.name,
+            partitions=", ".join(map(str, partitions)),
+            window=str(max(brought, default="WINDOW")),
+        )
 
     def _reset(self, run: Run, now: datetime) -> Taken:
         seen, holder = self.drafting.seen(run, now), self._holder(run, now)

@@ -257,11 +257,18 @@ class Committer:
         state = self.ledger.partitions.get(partition)
         with self.finisher.renewing(partition, claim):
             drafted = self.contents.drafted(partition, state)
-            while drafted.is_empty and self._is_marked(partition):
+            while drafted.is_empty and self._stands(partition, state.revision):
                 if self.ledger.partitions.note_standing(partition, claim, drafted.contributions):
                     return None
                 drafted = self.contents.drafted(partition, state)
         return drafted
+
+    def _stands(self, partition: Partition, revision: int) -> bool:
+        """Return whether the content of a partition, which would not change, is published."""
+        if revision:
+            return self._is_marked(partition)
+        # A static partition is complete without rows, too (PC-F31, V10).
+        return not self.contents.is_declared_empty(partition)
 
     def _is_marked(self, partition: Partition) -> bool:
         """Return whether the current revision has its marker; one taken back has none."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.config import PipelineConfig
 from tidegate.errors import PublicationLapsed, StateFileDamaged, StateFileLost
+from tidegate.model.counting import counting
 from tidegate.model.message import CommitMessage
 from tidegate.model.publication import CommitPlan, PublicationState, PublishedFile
 from tidegate.pipeline.state.kept_values import KeptValues
@@ -86,6 +87,11 @@ class Contents:
             self.ledger.contributions.to(partition),
             self._parts_of,
         )
+
+    def is_declared_empty(self, partition: Partition) -> bool:
+        """Return whether a window says of a partition that it has no rows (PC-F31)."""
+        found = counting(self.ledger.contributions.to(partition))
+        return any(item.overwrites and not item.rows for item in found)
 
     def proposed(self, partition: Partition, publication: str) -> PublicationEntry:
         """Return a proposal with its content.

@@ -73,7 +73,7 @@ class PassedOver:
         A partition that was read whole since has what the source had then.
         """
         counted, partition = counting(known.contributions), known.state.partition
-        replaced = max((item.window for item in counted if item.kind.replaces), default=0)
+        replaced = max((item.window for item in counted if item.replaces), default=0)
         begin = max(replaced, self._read_whole(partition))
         first = min((item.window for item in counted if item.rows), default=None)
 
