@@ -48,10 +48,16 @@ REASONS = {
     "what a skipped commit removed: tests/behaviour/test_skipped_commits.py": (
         "tidegate/pipeline/state/passed_over",
     ),
+    "upserts merged by real files of a changing table: tests/behaviour/test_upsert.py": (
+        "tidegate/pipeline/publish/assembling",
+        "tidegate/stage/change_spill",
+        "tidegate/stage/key_columns",
+        "tidegate/stage/merged_files",
+    ),
     "classes of errors: tests/unit/test_errors.py finds all of them": ("tidegate/errors/*",),
     "one call of a library or of the system each, nothing to decide": (
         "tidegate/cli/logs",
-        "tidegate/pipeline/load/fingerprint",
+        "tidegate/pipeline/state/fingerprint",
         "tidegate/source/words",
         "tidegate/storage/calls",
     ),

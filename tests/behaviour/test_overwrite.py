@@ -1,4 +1,4 @@
-"""A target of `write: overwrite` has the rows of the last window that brought any (PC-F30–F35)."""
+"""A target of `write: overwrite` has the rows of the last window that brought any (PC-F30)."""
 
 from __future__ import annotations
 

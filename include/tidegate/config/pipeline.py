@@ -25,7 +25,10 @@ from tidegate.config.sources import AnySource, SourceConfig, of_one_kind
 from tidegate.config.target import RowRule, TargetConfig, identity_text
 from tidegate.config.words import KeyProblem, suggest
 from tidegate.model.partition_value import INTERVALS, time_fields
+from tidegate.model.row_kind import CHANGE_ORDINAL, CHANGE_TYPE
 
+_OF_A_CHANGE = frozenset({CHANGE_TYPE, CHANGE_ORDINAL, "_partial"})
+_OF_A_COMMIT = frozenset({"_commit_snapshot_id"})
 _PRESETS = ("@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")
 _CRON_FIELD = re.compile(r"[0-9A-Za-z*/,#?-]+")
 _PATTERN_NAME = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
@@ -171,6 +174,22 @@ class PipelineConfig(Section):
             "target.write": self.target.write,
         }
 
+    @property
+    def unpublished(self) -> frozenset[str]:
+        """Return the columns that are staged with changes and not published with rows."""
+        if self.target.write != "upsert":
+            return frozenset()
+        listed = set(self.source.read.columns or ())
+        return frozenset(_OF_A_CHANGE | (_OF_A_COMMIT - listed))
+
+    @property
+    def keeps_order(self) -> bool:
+        """Whether the rows of a window are staged in the order of their commits.
+
+        Otherwise the order in which the parts of a plan are read says nothing.
+        """
+        return self.target.write == "upsert"
+
     def plan_inputs(self) -> dict[str, Any]:
         """Return the keys that decide the staged bytes; only these change the plan digest."""
         whole = self.resolved()
@@ -269,27 +288,31 @@ class PipelineConfig(Section):
                 problem = f"the rule '{name}' stands there twice"
                 raise KeyProblem(problem, key="rows")
         self._check_kinds()
+        self._check_upsert()
         self._check_columns()
         self._check_partition_time()
         return self
 
     def _check_kinds(self) -> None:
         read = self.source.read
-        if read.emits_kinds and "_change_type" not in (read.columns or ()):
+        is_upsert = self.target.write == "upsert"
+        if not is_upsert and read.emits_kinds and CHANGE_TYPE not in (read.columns or ()):
             key = "on_non_append" if read.mode == "append" else "mode"
             plainer = "skip" if read.mode == "append" else read.plainest_mode
             problem = (
                 f"'{read.output_mode}' emits row kinds, which "
                 f"`target.write: {self.target.write}` would publish "
-                "as if every one were a new row; add `_change_type` to `source.read.columns`, "
-                f"so that readers can tell them apart, or use '{plainer}'"
+                "as if every one were a new row; use `target.write: upsert`, which applies them, "
+                "add `_change_type` to `source.read.columns`, so that readers can tell them apart, "
+                f"or use '{plainer}'"
             )
             raise KeyProblem(problem, key=f"source.read.{key}")
         if read.repeats_keys and self.target.write == "append":
             problem = (
                 f"'{read.mode}' returns an updated row again, which `target.write: append` would "
-                "publish beside the old one; use 'snapshot', or set `source.read.keys_repeat: "
-                "true` if that is wanted, as for a table that only gets new keys"
+                "publish beside the old one; use `target.write: upsert` or 'snapshot', or set "
+                "`source.read.keys_repeat: true` if that is wanted, as for a table that only gets "
+                "new keys"
             )
             raise KeyProblem(problem, key="source.read.mode")
         if self.source.split.order == "event_time" and (
@@ -298,11 +321,46 @@ class PipelineConfig(Section):
             problem = "'event_time' needs the column under `event_time`"
             raise KeyProblem(problem, key="source.split.order")
 
+    def _check_upsert(self) -> None:
+        target, read = self.target, self.source.read
+        if target.write != "upsert":
+            return
+        if read.returns_parts:
+            problem = (
+                f"'{read.mode}' also returns rows of which only some columns were written; use "
+                f"'{read.plainest_upserts}', whose rows are whole"
+            )
+            raise KeyProblem(problem, key="source.read.mode")
+        self._read_kinds()
+        placed = {column for field in target.partition_by for column in field.columns}
+        if placed.issubset(target.keys) or target.keys_stay or read.tells_moves:
+            return
+        problem = (
+            f"'{read.mode}' does not tell that a row moved to another partition, where the old one "
+            f"would stay: {', '.join(sorted(placed - {*target.keys}))} may change. Use a mode "
+            "with the rows before each change ('changelog', 'snapshot_diff'), partition by "
+            "`target.keys`, or set `target.keys_stay: true` if no key ever moves"
+        )
+        raise KeyProblem(problem, key="source.read.mode")
+
+    def _read_kinds(self) -> None:
+        """Read what tells an upsert from a delete, and in which order they came."""
+        read = self.source.read
+        if read.columns is None or not read.emits_kinds:
+            return
+        offered = read.metadata_columns.get(read.output_mode, frozenset())
+        needed = [name for name in (CHANGE_TYPE, CHANGE_ORDINAL) if name in offered]
+        columns = tuple(dict.fromkeys((*read.columns, *needed)))
+        completed = read.model_copy(update={"columns": columns})
+        # A validator of the whole returns the same object; both are frozen for everybody else.
+        self.__dict__["source"] = self.source.model_copy(update={"read": completed})
+
     def _check_columns(self) -> None:
         columns = self.source.read.columns
         if columns is None:
             return
-        needed = {
+        needed = {f"target.keys.{number}": key for number, key in enumerate(self.target.keys)}
+        needed |= {
             f"target.partition_by.{field.name}": column
             for field in self.target.partition_by
             for column in field.columns

@@ -85,6 +85,21 @@ class ReadConfig(Section):
         return False
 
     @property
+    def tells_moves(self) -> bool:
+        """Whether a row that moves to another partition is taken out of its old one."""
+        return self.mode == "snapshot"
+
+    @property
+    def returns_parts(self) -> bool:
+        """Whether rows may lack columns that a write left as they were."""
+        return False
+
+    @property
+    def plainest_upserts(self) -> str:
+        """The mode to propose in place of one that returns parts of rows."""
+        return "append"
+
+    @property
     def metadata_columns(self) -> Mapping[str, frozenset[str]]:
         """Per read mode, the names that `columns` may list besides the table's."""
         return {}
@@ -142,6 +157,11 @@ class TableReadConfig(ReadConfig):
     def output_mode(self) -> ReadMode:
         """The mode whose columns are returned: with `on_non_append: changelog`, a changelog's."""
         return "changelog" if self.reads_changelog else self.mode
+
+    @property
+    def tells_moves(self) -> bool:
+        """Whether a row that moves to another partition is taken out of its old one."""
+        return self.reads_changelog or self.mode in {"snapshot", "snapshot_diff"}
 
     @property
     def keeps_deleted(self) -> bool:

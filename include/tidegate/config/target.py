@@ -13,8 +13,10 @@ from pydantic import (
     BeforeValidator,
     Field,
     PlainSerializer,
+    SerializerFunctionWrapHandler,
     ValidationInfo,
     WithJsonSchema,
+    model_serializer,
     model_validator,
 )
 
@@ -26,6 +28,7 @@ from tidegate.config.section import (
     folder_of,
     later,
     lies_inside,
+    unique,
     words,
 )
 from tidegate.config.words import NOT_BUILT, KeyProblem, suggest
@@ -34,7 +37,7 @@ from tidegate.model.partition import DEFAULT_NAME, Partition, PartitionField, Tr
 from tidegate.model.partition_value import INTERVALS, value_format
 
 RowEffect = Literal["quarantine", "hold", "warn"]
-WriteMode = Literal["append", "overwrite"]
+WriteMode = Literal["append", "overwrite", "upsert"]
 TargetFormat = Literal["parquet"]
 CopyWholeFiles = Literal["auto", "never"]
 
@@ -157,9 +160,14 @@ class TargetConfig(Section):
     partition_by: PartitionBy = ()
     static_partition: dict[str, str] = Field(default_factory=dict, exclude=True)
     """Keys of `partition_by` whose value is given here instead of by a column (PC-O22)."""
-    write: Annotated[WriteMode, words(WriteMode, later("upsert"))] = "append"
+    write: Annotated[WriteMode, words(WriteMode)] = "append"
     """`append`: rows of a window come on top of those of earlier ones; `overwrite`: they replace
-    those of the partitions that they belong to (PC-F30)."""
+    those of the partitions that they belong to (PC-F30); `upsert`: they replace the row of their
+    key, or remove it (design §4a)."""
+    keys: Annotated[tuple[str, ...], unique("column")] = ()
+    """The columns that identify a row of an upsert; none of them may be NULL."""
+    keys_stay: bool = False
+    """Whether no key ever moves to another partition, where the source could not tell it."""
     rolling: RollingConfig = RollingConfig()
     max_open_partitions: int = Field(64, gt=0)
     """The most open writers per task; beyond that, the least recently used one is closed."""
@@ -210,6 +218,35 @@ class TargetConfig(Section):
                 problem = f"'{name}' is what `{field.name}: {field_text(field)}` writes for a time"
                 raise KeyProblem(problem, key="default_partition_name")
         return self
+
+    @model_validator(mode="after")
+    def _keys_fit(self) -> TargetConfig:
+        if self.write != "upsert":
+            for name, said in (("keys", self.keys), ("keys_stay", self.keys_stay)):
+                if said:
+                    problem = f"belongs to `write: upsert`; the mode is '{self.write}'"
+                    raise KeyProblem(problem, key=name)
+            return self
+        if not self.keys:
+            problem = "is required for `write: upsert`: the columns that identify a row"
+            raise KeyProblem(problem, key="keys")
+        fixed = {
+            column
+            for field in self.partition_by
+            if field.transform not in INTERVALS
+            for column in (*field.columns, field.name)
+        }
+        if fixed.issuperset(self.keys):
+            problem = "are partition keys, so that every partition would have one row"
+            raise KeyProblem(problem, key="keys")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _without_unsaid(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # What no pipeline file says must not change the plans of earlier versions.
+        said: dict[str, Any] = write(self)
+        unsaid = {"keys": [], "keys_stay": False}
+        return {key: item for key, item in said.items() if unsaid.get(key, ...) != item}
 
     @model_validator(mode="after")
     def _work_outside(self) -> TargetConfig:

@@ -177,3 +177,16 @@ class PolicyFailed(TransientError):
         "this one cannot succeed, correct it or its parameters, or remove it from "
         "`commit.policies`; then run `tidegate publish {pipeline} {partition}`."
     )
+
+
+class ChangesGone(TerminalError):
+    """The changes of a window are gone that an upsert would have to be made of anew."""
+
+    partition: str
+    window: int
+    path: str
+    template = (
+        "{partition}: a window before the last one that was merged changed, so that the partition "
+        "is made anew from the changes of all windows, and those of window {window} are gone: "
+        "{path}. Read the partition as it is now with `tidegate rebuild PIPELINE PARTITION`."
+    )

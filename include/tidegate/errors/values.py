@@ -185,3 +185,27 @@ class PartitionValueReserved(TerminalError):
         "where: {rule}}}`; or set another `target.default_partition_name`, which a pipeline takes "
         "as long as none of its partitions is for NULL or has the new name as a value."
     )
+
+
+class KeyUnusable(TerminalError):
+    """A column of `target.keys` has a type whose values do not identify a row."""
+
+    column: str
+    found: str
+    template = (
+        "`target.keys`: expected a column of numbers without fractions, text, times or bytes, "
+        "found '{column}' of type {found}, whose values do not identify a row. Use another "
+        "column."
+    )
+
+
+class KeyMissing(TerminalError):
+    """A row of an upsert has no value in a column that identifies it."""
+
+    column: str
+    rows: int
+    template = (
+        "`target.keys`: expected a value of '{column}' in every row, found {rows} rows of a batch "
+        "with NULL, which would all be taken for the same row. Quarantine such rows with a row "
+        "rule, such as `{{name: no_key, where: {column} is not null}}`, and load again."
+    )

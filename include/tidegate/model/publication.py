@@ -11,6 +11,7 @@ from datetime import datetime
 from enum import Enum
 from typing import Any
 
+from tidegate.model.message import PartFile
 from tidegate.model.partition import Partition
 from tidegate.model.watermark import Evaluation
 from tidegate.model.wire import SPARSE, Value, digest
@@ -102,6 +103,13 @@ class PublishedFile(Value):
     plan_digest: str
     staged: str
     """The staged file: its path relative to the work directory."""
+    merged: tuple[int, ...] = field(default=(), metadata={SPARSE: True})
+    """The windows whose changes were merged into it, if there were any besides `window`."""
+
+    @property
+    def windows(self) -> tuple[int, ...]:
+        """The windows that it brings rows of."""
+        return self.merged or (self.window,)
 
 
 class PublicationState(Enum):
@@ -157,6 +165,16 @@ class Publication(Value):
     def is_empty(self) -> bool:
         """Whether the content would not change; nothing is written then (PC-A08)."""
         return not self.adds and not self.removes
+
+
+@dataclass(frozen=True)
+class AssembledUnit(Value):
+    """The files that were assembled for one revision of a partition (design §4a)."""
+
+    kept: tuple[str, ...]
+    """Names of files of the base revision that stay as they are."""
+    parts: tuple[PartFile, ...]
+    """Staged paths are relative to the directory of the unit."""
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,8 @@ from enum import StrEnum
 
 CHANGE_TYPE = "_change_type"
 """The column with a `RowKind` (ICE-3.22)."""
+CHANGE_ORDINAL = "_change_ordinal"
+"""The column with the number of a change's commit in its window (ICE-3.22)."""
 DELETED = "_deleted"
 """The column that marks deleted rows, if they are kept (ICE-3.22)."""
 

@@ -13,7 +13,8 @@ from tidegate.pipeline.load.changed_files import ChangedRows
 from tidegate.pipeline.load.file_rows import FileRows
 from tidegate.pipeline.load.loader import Loader
 from tidegate.pipeline.load.rebuilding import LedgerRebuilding
-from tidegate.pipeline.publish.committer import Committer
+from tidegate.pipeline.publish.assembling import Assembler
+from tidegate.pipeline.publish.committer import Committer, Drafter
 from tidegate.pipeline.publish.content import Contents
 from tidegate.pipeline.publish.finishing import Finisher
 from tidegate.pipeline.publish.gating import Gatekeeper
@@ -91,7 +92,14 @@ class PipelineParts(PipelineControl):
             evaluator=self._evaluator,
             finisher=self._finisher,
             watch=self._watch,
+            drafter=self._drafter,
         )
+
+    @cached_property
+    def _drafter(self) -> Drafter:
+        if self.config.target.write != "upsert":
+            return self._contents
+        return Assembler(self.config, self.roots, self.ledger, self.storage, self._contents)
 
     @cached_property
     def _finisher(self) -> Finisher:

@@ -31,6 +31,17 @@ def ordered(pieces: Iterable[Piece], order: str) -> list[Piece]:
     return sorted(pieces, key=_KEYS[order])
 
 
+def by_age(pieces: Iterable[Piece]) -> list[Piece]:
+    """Sort pieces by the commits or times that they came with, those of one commit by path."""
+    return sorted(pieces, key=_age)
+
+
+def _age(piece: Piece) -> tuple[Any, ...]:
+    change, modified = piece.slice.change, str(piece.slice.details.get("modified", ""))
+    ordinal = change.ordinal if change else 0
+    return (ordinal, piece.slice.sequence or 0, modified, piece.path, *_place(piece))
+
+
 def _by_path(piece: Piece) -> tuple[Any, ...]:
     return (piece.path, *_place(piece))
 

@@ -141,7 +141,7 @@ def _matching(removed: Removed | None, batches: Batches) -> pa.Int64Array | None
         return None
     parts = []
     for keys in chain.from_iterable(removed.passes):
-        index = KeyIndex(keys)
+        index = KeyIndex(keys.columns, keys.rows.columns)
         for position, batch in batches():
             found = index.holds(batch)
             if found is not None:

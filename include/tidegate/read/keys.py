@@ -1,6 +1,6 @@
-"""Find the rows of a batch with a deleted key, NULL equal to NULL (ICE-6.8). Reads no file.
+"""Find the rows of a batch with one of a set of keys, NULL equal to NULL (ICE-6.8). Reads no file.
 
-The hash of each row's key is looked up among the sorted hashes of the deleted keys, and matches are
+The hash of each row's key is looked up among the sorted hashes of the keys, and matches are
 compared by value. Compared with looking up each column in a dictionary of deleted values, which
 Arrow builds again for every batch, this is as fast for a few keys and twenty times as fast for a
 million. It is never a join, which loses NULL keys and the order of the rows (ICE-6.10).
@@ -29,6 +29,8 @@ from tidegate.physical.arrays import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tidegate.read.removed import RemovedKeys
 
 _Hashes = npt.NDArray[np.uint64]
@@ -41,12 +43,18 @@ _SPARSE_BITS = 4
 
 
 class KeyIndex:
-    """The deleted keys of one set, ready for look-ups from many threads."""
+    """The keys of one set, ready for look-ups from many threads.
 
-    def __init__(self, keys: RemovedKeys) -> None:
-        self._names = keys.columns
-        columns = [_plain(column) for column in keys.rows.columns]
+    Args:
+        names: the columns of the key.
+        keys: their values, one array for each.
+    """
+
+    def __init__(self, names: Sequence[str], keys: Sequence[pa.Array]) -> None:
+        self._names = names
+        columns = [_plain(column) for column in keys]
         self._seed, order = _distinct(columns)
+        self._order = order
         self._columns = [column.take(integer_column(order)) for column in columns]
         self._hashes = _hashes(self._columns, self._seed)
         bits = len(order).bit_length() + _SPARSE_BITS
@@ -63,19 +71,34 @@ class KeyIndex:
         Returns:
             bool[batch.num_rows] without NULL; None if no row has.
         """
-        columns = [_plain(batch.column(name)) for name in self._names]
-        hashes = _hashes(columns, self._seed)
-        rows = np.flatnonzero(self._sieve[self._leading(hashes)])
-        places = np.searchsorted(self._hashes, hashes[rows])
-        places[places == len(self._hashes)] = 0
-        hit = self._hashes[places] == hashes[rows]
-        rows, places = rows[hit], places[hit]
-        rows = rows[_are_equal(columns, rows, self._columns, places)]
+        rows, _ = self.find(batch)
         if not len(rows):
             return None
         found: Flags = np.zeros(batch.num_rows, dtype=np.bool_)
         found[rows] = True
         return boolean_column(found)
+
+    def find(self, batch: pa.RecordBatch) -> tuple[Integers, Integers]:
+        """Return the rows that have one of the keys, and which one.
+
+        Args:
+            batch: rows with the key's columns, of the same types as the keys.
+
+        Returns:
+            Positions of rows, ascending, and for each the place of its key among the given ones; of
+            equal keys the first.
+        """
+        columns = [_plain(batch.column(name)) for name in self._names]
+        hashes = _hashes(columns, self._seed)
+        rows = np.flatnonzero(self._sieve[self._leading(hashes)])
+        if not len(self._hashes):
+            return rows, rows
+        places = np.searchsorted(self._hashes, hashes[rows])
+        places[places == len(self._hashes)] = 0
+        hit = self._hashes[places] == hashes[rows]
+        rows, places = rows[hit], places[hit]
+        equal = _are_equal(columns, rows, self._columns, places)
+        return rows[equal], self._order[places[equal]]
 
     def _leading(self, hashes: _Hashes) -> Integers:
         return (hashes >> self._shift).astype(np.int64)
@@ -90,7 +113,7 @@ def index_of(keys: RemovedKeys) -> KeyIndex:
     with _BUILDING:
         index = _INDEXES.get(keys)
         if index is None:
-            index = _INDEXES[keys] = KeyIndex(keys)
+            index = _INDEXES[keys] = KeyIndex(keys.columns, keys.rows.columns)
         return index
 
 

@@ -19,12 +19,13 @@ RETIRED = "retired"
 LOCKS = "locks"
 LISTINGS = "listings"
 SCRATCH = "scratch"
+UNITS = "units"
 STAGED = "staged"
 QUARANTINE = "quarantine"
 MESSAGES = "messages"
 EXCHANGE = "exchange"
 
-TREES = (WINDOWS, PUBLICATIONS, RETIRED, LISTINGS, SCRATCH)
+TREES = (WINDOWS, PUBLICATIONS, UNITS, RETIRED, LISTINGS, SCRATCH)
 """Every directory of a work directory that has files of its pipeline, which locks are not."""
 
 PART_EXTENSION = ".zstd.parquet"
@@ -182,6 +183,21 @@ def relative_to_work(work: str, path: str) -> str:
 def publications_root(work: str, partition: Partition) -> str:
     """Return the directory with the publications of one partition."""
     return posixpath.join(work, PUBLICATIONS, partition.path or UNPARTITIONED_KEY)
+
+
+def units_root(work: str, partition: Partition) -> str:
+    """Return the directory with the files that revisions of one partition are assembled from."""
+    return posixpath.join(work, UNITS, partition.path or UNPARTITIONED_KEY)
+
+
+def unit_root(work: str, partition: Partition, digest: str) -> str:
+    """Return the directory of one assembly; its digest is that of its ingredients."""
+    return posixpath.join(units_root(work, partition), digest)
+
+
+def unit_file(unit_root: str) -> str:
+    """Return the path of the record that names the files of a finished assembly."""
+    return posixpath.join(unit_root, "assembled.json")
 
 
 def publication_file(work: str, partition: Partition, revision: int, record: str) -> str:

@@ -17,6 +17,7 @@ from tidegate.model.partition import DEFAULT_NAME, Partition, PartitionField
 from tidegate.physical.arrays import repeated_text
 from tidegate.stage import layout
 from tidegate.stage.event_bounds import EventClock
+from tidegate.stage.key_columns import check_keys, check_no_null
 from tidegate.stage.part_writers import Destination, PartShape, PartWriters, WriteLimits
 from tidegate.stage.partition_split import PartitionComputer
 from tidegate.stage.row_rules import RowRules
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from tidegate.config import PipelineConfig, RowRule
+    from tidegate.config import PipelineConfig, RowRule, TargetConfig
     from tidegate.stage.handing_on import HandedOn
     from tidegate.stage.whole_copy import WholePart
     from tidegate.storage import Storage
@@ -51,11 +52,23 @@ class StageSpec:
     limits: WriteLimits = field(default_factory=WriteLimits)
     only: frozenset[Partition] = frozenset()
     """The partitions that a rebuild writes; empty writes all."""
+    keys: tuple[str, ...] = ()
+    """The columns that identify a row, of which none may be NULL."""
 
     @property
     def of_assembly(self) -> StageSpec:
         """How handed-on rows, which were judged before, are written."""
         return replace(self, rules=(), only=frozenset())
+
+    @staticmethod
+    def limits_of(target: TargetConfig) -> WriteLimits:
+        """Return the limits at which files of a target are closed."""
+        return WriteLimits(
+            file_bytes=target.rolling.file_size,
+            # In memory; in a file, they take a tenth to a third of that.
+            small_bytes=target.rolling.file_size // 4,
+            open_files=target.max_open_partitions,
+        )
 
     @classmethod
     def of(
@@ -77,13 +90,9 @@ class StageSpec:
             counts_until=planned_at + event_time.future_tolerance if event_time else None,
             unit=event_time.unit if event_time else "us",
             default_name=target.default_partition_name,
-            limits=WriteLimits(
-                file_bytes=target.rolling.file_size,
-                # In memory; in a file, they take a tenth to a third of that.
-                small_bytes=target.rolling.file_size // 4,
-                open_files=target.max_open_partitions,
-            ),
+            limits=cls.limits_of(target),
             only=frozenset(only),
+            keys=target.keys,
         )
 
 
@@ -127,7 +136,9 @@ def stage_sub_split(
 
     Raises:
         PredicateInvalid: a row rule does not fit the schema.
-        ColumnMissing: a column of a partition key or of the event time does not exist.
+        ColumnMissing: a column of a key, of a partition key or of the event time does not exist.
+        KeyUnusable: a column that identifies rows has a type that cannot.
+        KeyMissing: a row has no value in one of them.
         PartitionFieldInvalid: a partition key does not fit its column's type.
         PartitionValueReserved: the text of a value is the name of the default partition.
         StorageFull: no space is left (Transient).
@@ -157,6 +168,8 @@ class _Attempt:
             schema, spec.fields, timezone=spec.timezone, default_name=spec.default_name
         )
         self._rules = RowRules(spec.rules, schema)
+        check_keys(schema, spec.keys)
+        self._keys = spec.keys
         clock = None
         if spec.event_time is not None and spec.counts_until is not None:
             clock = EventClock(schema, spec.event_time, spec.timezone, spec.counts_until, spec.unit)
@@ -186,6 +199,7 @@ class _Attempt:
         if not kept.num_rows:
             return
         self._rows_kept += kept.num_rows
+        check_no_null(kept, self._keys)
         split = self._computer.split(kept)
         for rule, failed in judged.held.items():
             for partition, rows in split.touched(failed):

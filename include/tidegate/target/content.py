@@ -62,16 +62,22 @@ def propose(
     coming = tuple(
         part for window, item in wanted.items() if window not in settled for part in parts_of(item)
     )
-    adds, removes = _without_equal(coming, going)
     draft = Publication(
         partition=partition,
         base_revision=base_revision,
-        adds=_ordered(adds),
-        removes=_ordered(removes),
+        adds=coming,
+        removes=going,
         content=(),
         contributions={str(item.window): item.plan_digest for item in contributions},
     )
-    return with_content(draft, standing)
+    return difference(draft, standing)
+
+
+def difference(draft: Publication, standing: Sequence[PublishedFile]) -> Publication:
+    """Reduce what comes and goes to what differs, in order, and fill in the content."""
+    adds, removes = _without_equal(draft.adds, draft.removes)
+    reduced = replace(draft, adds=_ordered(adds), removes=_ordered(removes))
+    return with_content(reduced, standing)
 
 
 def with_content(publication: Publication, standing: Sequence[PublishedFile]) -> Publication:

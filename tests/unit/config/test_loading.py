@@ -510,15 +510,17 @@ MISTAKES = {
         "source.read.mode",
         3,
         "'complete' returns an updated row again, which `target.write: append` would publish "
-        "beside the old one; use 'snapshot', or set `source.read.keys_repeat: true` if that is "
-        "wanted, as for a table that only gets new keys",
+        "beside the old one; use `target.write: upsert` or 'snapshot', or set "
+        "`source.read.keys_repeat: true` if that is wanted, as for a table that only gets new "
+        "keys",
     ),
     "changes whose kinds nobody sees": (
         "source: {kind: hudi, path: /x, read: {mode: changelog}}",
         "source.read.mode",
         3,
         "'changelog' emits row kinds, which `target.write: append` would publish as if every one "
-        "were a new row; add `_change_type` to `source.read.columns`, so that readers can tell "
+        "were a new row; use `target.write: upsert`, which applies them, add `_change_type` to "
+        "`source.read.columns`, so that readers can tell "
         "them apart, or use 'rebuild_partitions'",
     ),
     "start of a whole state": (
@@ -563,7 +565,8 @@ MISTAKES = {
         "source.read.mode",
         3,
         "'changelog' emits row kinds, which `target.write: append` would publish as if every one "
-        "were a new row; add `_change_type` to `source.read.columns`, so that readers can tell "
+        "were a new row; use `target.write: upsert`, which applies them, add `_change_type` to "
+        "`source.read.columns`, so that readers can tell "
         "them apart, or use 'append'",
     ),
     "start without a side": (
@@ -693,7 +696,8 @@ MISTAKES = {
         "source.read.on_non_append",
         3,
         "'changelog' emits row kinds, which `target.write: append` would publish as if every one "
-        "were a new row; add `_change_type` to `source.read.columns`, so that readers can tell "
+        "were a new row; use `target.write: upsert`, which applies them, add `_change_type` to "
+        "`source.read.columns`, so that readers can tell "
         "them apart, or use 'skip'",
     ),
     "net changes of appends": (

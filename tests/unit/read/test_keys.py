@@ -11,7 +11,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.read.keys import KeyIndex, index_of
+from tidegate.read.keys import index_of
 from tidegate.read.removed import RemovedKeys
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def _keys(batch: pa.RecordBatch) -> RemovedKeys:
 def test_index_of_any_keys_holds_equal_rows_and_null_equals_null(case: Any) -> None:
     kinds, deleted, rows = case
 
-    found = KeyIndex(_keys(_batch(kinds, deleted))).holds(_batch(kinds, rows))
+    found = index_of(_keys(_batch(kinds, deleted))).holds(_batch(kinds, rows))
 
     expected = [row in deleted for row in rows]
     assert (found.to_pylist() if found is not None else [False] * len(rows)) == expected
@@ -67,7 +67,7 @@ def test_index_looks_at_sliced_batches_as_at_whole_ones() -> None:
     rows = pa.record_batch({"k": pa.array([1, None, 2, 3, None]), "more": [0.5] * 5})
     deleted = RemovedKeys(("k",), pa.record_batch({"k": pa.array([9, 3, None]).slice(1)}))
 
-    found = KeyIndex(deleted).holds(rows.slice(1, 3))
+    found = index_of(deleted).holds(rows.slice(1, 3))
 
     assert found.to_pylist() == [True, False, True]
 
@@ -77,7 +77,7 @@ def test_index_of_uuid_keys_compares_their_bytes() -> None:
     uuids = pa.ExtensionArray.from_storage(pa.uuid(), storage)
     deleted = RemovedKeys(("k",), pa.RecordBatch.from_arrays([uuids.slice(0, 1)], ["k"]))
 
-    found = KeyIndex(deleted).holds(pa.RecordBatch.from_arrays([uuids], ["k"]))
+    found = index_of(deleted).holds(pa.RecordBatch.from_arrays([uuids], ["k"]))
 
     assert found.to_pylist() == [True, False]
 
@@ -86,7 +86,7 @@ def test_index_of_many_keys_holds_each_and_no_other() -> None:
     deleted = pa.record_batch({"a": range(0, 60_000, 2), "b": [str(n % 7) for n in range(30_000)]})
     rows = pa.record_batch({"a": range(60_000), "b": [str((n // 2) % 7) for n in range(60_000)]})
 
-    found = KeyIndex(_keys(deleted)).holds(rows)
+    found = index_of(_keys(deleted)).holds(rows)
 
     assert found.to_pylist() == [True, False] * 30_000
 
@@ -101,7 +101,7 @@ def test_index_survives_hashes_that_collide(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(pl.DataFrame, "hash_rows", colliding)
     deleted = pa.record_batch({"k": range(9)})
 
-    found = KeyIndex(_keys(deleted)).holds(pa.record_batch({"k": range(12)}))
+    found = index_of(_keys(deleted)).holds(pa.record_batch({"k": range(12)}))
 
     assert found.to_pylist() == [True] * 9 + [False] * 3
 

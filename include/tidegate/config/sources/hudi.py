@@ -95,6 +95,21 @@ class HudiReadConfig(ReadConfig):
         return "rebuild_partitions"
 
     @property
+    def tells_moves(self) -> bool:
+        """Whether a row that moves to another partition is taken out of its old one."""
+        return self.mode in {"snapshot", "rebuild_partitions"}
+
+    @property
+    def returns_parts(self) -> bool:
+        """Whether rows may lack columns that a write left as they were."""
+        return self.mode in {"changelog", "skip_merge"}
+
+    @property
+    def plainest_upserts(self) -> str:
+        """The mode to propose in place of one that returns parts of rows."""
+        return "with_deletes"
+
+    @property
     def metadata_columns(self) -> Mapping[str, frozenset[str]]:
         """The columns that the writer adds to every row; each mode has them."""
         return {mode: META_COLUMNS | _OF_CHANGES.get(mode, set()) for mode in _MODES}

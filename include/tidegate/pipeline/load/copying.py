@@ -35,7 +35,10 @@ def whole_files(
         planned_at: the clock of the run.
         only: the partitions of a rebuild.
     """
-    if config.target.copy_whole_files == "never" or config.rows or not rows.keeps_rows:
+    # The files of a sub-split would be copied before others are read, in another order.
+    if config.keeps_order or config.target.copy_whole_files == "never":
+        return None
+    if config.rows or not rows.keeps_rows:
         return None
     return WholeFiles(rows, rows.schema, StageSpec.of(config, planned_at, only))
 

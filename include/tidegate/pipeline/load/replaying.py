@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.config import PipelineConfig
 from tidegate.model.wire import Value
-from tidegate.pipeline.load.fingerprint import library_fingerprint
+from tidegate.pipeline.state.fingerprint import library_fingerprint
 from tidegate.pipeline.state.plan_files import has_plan, read_plan
 from tidegate.stage import layout
 

@@ -14,11 +14,11 @@ from tidegate.model.partition_value import INTERVALS
 from tidegate.model.plan import PlanTotals, ScanPlan, WindowKind, plan_digest
 from tidegate.model.plan_record import PlanRecord
 from tidegate.pipeline.load.copying import UncutFiles
-from tidegate.pipeline.load.fingerprint import library_fingerprint
 from tidegate.pipeline.load.rebuilt_files import RebuiltTimes
 from tidegate.pipeline.load.rehearsal import rehearse
 from tidegate.pipeline.load.replacing import check_keys, replaced_partitions
 from tidegate.pipeline.load.row_partitions import deciding_columns, partitions_of_rows
+from tidegate.pipeline.state.fingerprint import library_fingerprint
 from tidegate.pipeline.state.reading import Reading
 from tidegate.plan import (
     Scale,
@@ -35,6 +35,7 @@ from tidegate.plan.assembly import with_assembly
 from tidegate.plan.bounds import event_column, with_bounds
 from tidegate.plan.fan_out import FanOut
 from tidegate.plan.limits import limit_cut
+from tidegate.plan.order import by_age
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -202,7 +203,11 @@ class Scanner:
         width = row_width(self.source.reading.schema(pinned))
         rules = self.source.reading.settling(pinned)
         exchanges = rules.exchanges if rules else 0
-        fan_out = self._fan_out(window)
+        fan_out = None if self.config.keeps_order else self._fan_out(window)
+        if self.config.keeps_order:
+            pieces = tuple(by_age(pieces))
+            # Bins that stay open would bring later pieces before earlier ones.
+            split = split.model_copy(update={"order": "none", "lookback": 1})
         if limit is not None:
             splits = plan_one_split(pieces, split, width)
         elif exchanges:

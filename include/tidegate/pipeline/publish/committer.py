@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from tidegate.commit.publisher import is_marked
 from tidegate.errors import (
@@ -35,7 +35,12 @@ if TYPE_CHECKING:
 
     from tidegate.config import PipelineConfig
     from tidegate.ledger import Ledger
-    from tidegate.model.ledger_rows import Claim, PublicationEntry, RevisionEntry
+    from tidegate.model.ledger_rows import (
+        Claim,
+        PartitionState,
+        PublicationEntry,
+        RevisionEntry,
+    )
     from tidegate.model.partition import Partition
     from tidegate.model.publication import Override
     from tidegate.pipeline.publish.content import Contents
@@ -45,6 +50,14 @@ if TYPE_CHECKING:
     from tidegate.pipeline.state.behind import Watch
     from tidegate.pipeline.state.places import Roots
     from tidegate.storage import Storage
+
+
+class Drafter(Protocol):
+    """Works out the next revision of a partition, and makes the files that it lacks."""
+
+    def drafted(self, partition: Partition, state: PartitionState) -> Publication:
+        """Return the difference to the current revision; repeated, it finds its files made."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -65,6 +78,8 @@ class Committer:
     evaluator: Evaluator
     finisher: Finisher
     watch: Watch
+    drafter: Drafter
+    """Works out what the next revision is made of, by the target's write mode."""
 
     def propose(
         self,
@@ -256,11 +271,11 @@ class Committer:
         """Compute the next revision; None, and recorded, if the content would not change."""
         state = self.ledger.partitions.get(partition)
         with self.finisher.renewing(partition, claim):
-            drafted = self.contents.drafted(partition, state)
+            drafted = self.drafter.drafted(partition, state)
             while drafted.is_empty and self._stands(partition, state.revision):
                 if self.ledger.partitions.note_standing(partition, claim, drafted.contributions):
                     return None
-                drafted = self.contents.drafted(partition, state)
+                drafted = self.drafter.drafted(partition, state)
         return drafted
 
     def _stands(self, partition: Partition, revision: int) -> bool:

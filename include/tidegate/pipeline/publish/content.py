@@ -85,7 +85,7 @@ class Contents:
             self.standing(partition),
             state.revision,
             self.ledger.contributions.to(partition),
-            self._parts_of,
+            self.parts_of,
         )
 
     def is_declared_empty(self, partition: Partition) -> bool:
@@ -129,7 +129,9 @@ class Contents:
             source = config.source
             schema = Reading.of(source, open_source(source, self.storage), scan.pin).schema
             names = data_columns(schema.names, config.target.partition_by)
-            yield pa.schema([schema.field(name) for name in names])
+            yield pa.schema(
+                [schema.field(name) for name in names if name not in config.unpublished]
+            )
             if item.kind.replaces and not set(names) <= set(source.path_columns):
                 return
 
@@ -137,7 +139,7 @@ class Contents:
         """Read the plan of one commit, whose path in the work directory the ledger has."""
         return read_stored(self.storage, f"{self.roots.work}/{path}", CommitPlan)
 
-    def _parts_of(self, contribution: Contribution) -> list[PublishedFile]:
+    def parts_of(self, contribution: Contribution) -> list[PublishedFile]:
         """Return a contribution's part files, from its commit messages."""
         root = layout.plan_root(self.roots.work, contribution.window, contribution.plan_digest)
         staged_root = layout.relative_to_work(self.roots.work, root)

@@ -96,7 +96,7 @@ class Gatekeeper:
     def _holding_rules(
         self, partition: Partition, publication: Publication
     ) -> tuple[CheckResult, ...]:
-        added = {file.window for file in publication.adds}
+        added = {window for file in publication.adds for window in file.windows}
         return tuple(
             CheckResult(f"row rule {rule}", "critical", False, observed, "no row fails it")
             for item in self.ledger.contributions.to(partition)

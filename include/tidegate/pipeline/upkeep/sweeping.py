@@ -82,6 +82,7 @@ class Sweeper:
         young = min(cutoff, now - _WRITING)
         return (
             *self._retired(cutoff),
+            *(item for item in self._assembled() if self._is_older(item.path, young)),
             *(item for item in self._left_over(cutoff) if self._is_older(item.path, cutoff)),
             *(item for item in self._temporary() if self._is_older(item.path, young)),
         )
@@ -95,11 +96,19 @@ class Sweeper:
         swept: list[Garbage] = []
         for sequence, items in itertools.groupby(garbage, lambda item: item.window):
             if sequence is None:
-                swept += self._delete(tuple(items))
+                swept += self._delete(self._unneeded(tuple(items)))
             else:
                 with contextlib.suppress(PartitionBusy, WindowOpen):
                     swept += self._sweep_window(sequence, tuple(items))
         return tuple(swept)
+
+    def _unneeded(self, garbage: Sequence[Garbage]) -> Sequence[Garbage]:
+        """Leave out files that a proposal has found made since."""
+        units = f"{self.roots.work}/{layout.UNITS}/"
+        if not any(item.path.startswith(units) for item in garbage):
+            return garbage
+        free = {item.path for item in self._assembled()}
+        return [it for it in garbage if not it.path.startswith(units) or it.path in free]
 
     def _sweep_window(self, sequence: int, garbage: Sequence[Garbage]) -> Sequence[Garbage]:
         """Delete files of one window's plans, unless a run has taken the window.
@@ -160,6 +169,25 @@ class Sweeper:
                     for name in self.storage.list_files(f"{folder}/{made.revision}"):
                         path = f"{folder}/{made.revision}/{name}"
                         yield self._garbage(path, "replaced by a later revision")
+
+    def _assembled(self) -> Iterator[Garbage]:
+        """Yield files that were assembled for revisions that nobody will commit."""
+        root = self.roots.work
+        for known in self.ledger.known_partitions():
+            waiting = (known.proposed, known.begun)
+            needed = {
+                posixpath.normpath(f"{root}/{file.staged}")
+                for entry in waiting
+                if entry is not None
+                for file in entry.publication.adds
+            }
+            units = layout.units_root(root, known.state.partition)
+            for digest in self.storage.list_names(units):
+                names = self.storage.list_files(f"{units}/{digest}")
+                paths = [f"{units}/{digest}/{name}" for name in names]
+                if not needed.intersection(paths):
+                    for path in paths:
+                        yield self._garbage(path, "assembled for a revision that was not committed")
 
     def _replaced_at(self, made: RevisionEntry) -> datetime:
         """Return when a revision replaced the one before.
