@@ -222,7 +222,7 @@ class TestStatic:
     @pytest.mark.parametrize(
         ("static", "said"),
         [
-            ({"regoin": "eu"}, "'regoin' is no key of `target.partition_by`; did you mean"),
+            ({"regionn": "eu"}, "'regionn' is no key of `target.partition_by`; did you mean"),
             ({"region": 5}, "expected the text of the directory, found 5"),
             ({"region": ""}, "expected the text of the directory"),
         ],

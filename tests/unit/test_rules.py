@@ -30,11 +30,11 @@ NUMBER = r"(?:\d+\.\d+|[A-Z]\d\d?)"
 BETWEEN = r"\s*[–-]\s*|\s+to\s+|,\s+|\s+and\s+"
 CITATION = re.compile(
     rf"\b(ICE|PC|AF|HUDI)-((?:{NUMBER}|\d+)(?:(?:{BETWEEN}){NUMBER}(?!\w))*)"
-    r"|\b[Dd]esign §(\d+)"
+    r"|\b[Dd]esign §(\d+[a-z]?)"
 )
 """`ICE-5.9, 5.10`, `HUDI-M8 to M10`, `PC-F21–F26`, `ICE-2.7 to 2.10`, `PC-F21 and F23`,
 `design §4`."""
-ENTRY = re.compile(r'<a id="([^"]*)"></a>(?:\*\*)?([A-Z]+-[A-Z\d.]+|design §\d+)')
+ENTRY = re.compile(r'<a id="([^"]*)"></a>(?:\*\*)?([A-Z]+-[A-Z\d.]+|design §\d+[a-z]?)')
 MARKS = ("ICE-", "PC-", "AF-", "HUDI-", "esign §")
 
 
