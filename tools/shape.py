@@ -48,8 +48,13 @@ REASONS = {
     "what a skipped commit removed: tests/behaviour/test_skipped_commits.py": (
         "tidegate/pipeline/state/passed_over",
     ),
+    "small files joined in real tables: tests/behaviour/test_compaction.py": (
+        "tidegate/cli/compact_command",
+        "tidegate/pipeline/publish/compacting",
+    ),
     "upserts merged by real files of a changing table: tests/behaviour/test_upsert.py": (
         "tidegate/pipeline/publish/assembling",
+        "tidegate/pipeline/publish/units",
         "tidegate/stage/change_spill",
         "tidegate/stage/key_columns",
         "tidegate/stage/merged_files",

@@ -191,7 +191,11 @@ class Life:
         executors: ExecutorFactory = in_turn,
     ) -> None:
         """Do every step; what is done already changes nothing."""
-        with patch("tidegate.plan.assembly.MANY_PARTITIONS", self.scenario.many):
+        with (
+            patch("tidegate.plan.assembly.MANY_PARTITIONS", self.scenario.many),
+            # Changes have the same numbers each time only if one file is written after the other.
+            patch("tidegate.stage.merged_files._workers", lambda _jobs: 1),
+        ):
             self._live(storage, watch, executors)
 
     def _live(

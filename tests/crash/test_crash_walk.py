@@ -30,7 +30,8 @@ from crash.faults import Stopper, stopping_storage
 from crash.hudi_partitions import PARTITIONS as HUDI_PARTITIONS
 from crash.hudi_partitions import PUBLISHED as PUBLISHED_PARTITIONS
 from crash.power import CUTS
-from crash.scenario import APPENDS, Life, ending, exchanged
+from crash.replaced_rows import OVERWRITES, UPSERTED, UPSERTS
+from crash.scenario import APPENDS, DAY_1, Life, ending, exchanged
 from crash.scenario import ASSEMBLED as ASSEMBLED_ROWS
 from crash.unsynced import UNSYNCED
 from tidegate import read_committed
@@ -41,7 +42,9 @@ if TYPE_CHECKING:
 WALKERS = 2
 ASSEMBLED = ("--scenario", "assembled")
 CHANGES = ("--scenario", "changes")
+OVERWRITING = ("--scenario", "overwrites")
 PARTITIONS = ("--scenario", "partitions")
+UPSERTING = ("--scenario", "upserts")
 IN_TURN = ("--cut", "none", "--cut", "lost", "--cut", "gone", "--cut", "doubled")
 
 
@@ -77,11 +80,18 @@ def said(walkers: list[subprocess.Popen[str]]) -> tuple[list[int], str]:
         pytest.param(23, (*CHANGES, *IN_TURN), id="changed rows, copied and cut"),
         pytest.param(47, (*ASSEMBLED, *IN_TURN), id="assembled, copied and cut"),
         pytest.param(41, (*PARTITIONS, *IN_TURN), id="partitions of Hudi, copied and cut"),
+        pytest.param(37, (*OVERWRITING, *IN_TURN), id="overwritten, copied and cut"),
+        pytest.param(29, (*UPSERTING, *IN_TURN), id="upserted, copied and cut"),
         pytest.param(1, (), marks=pytest.mark.slow, id="copied throughout"),
         pytest.param(1, ASSEMBLED, marks=pytest.mark.slow, id="assembled, copied throughout"),
         pytest.param(1, IN_TURN, marks=pytest.mark.slow, id="copied and cut throughout"),
         pytest.param(1, CHANGES, marks=pytest.mark.slow, id="changed rows copied throughout"),
         pytest.param(1, PARTITIONS, marks=pytest.mark.slow, id="partitions copied throughout"),
+        pytest.param(1, OVERWRITING, marks=pytest.mark.slow, id="overwritten, copied throughout"),
+        pytest.param(1, UPSERTING, marks=pytest.mark.slow, id="upserted, copied throughout"),
+        pytest.param(
+            3, (*UPSERTING, *IN_TURN), marks=pytest.mark.slow, id="upserted, cut throughout"
+        ),
         *(
             pytest.param(1, (*of, "--cut", cut), marks=pytest.mark.slow, id=f"{name}cut, {cut}")
             for name, of in (("", ()), ("changed rows ", CHANGES))
@@ -137,6 +147,36 @@ def test_undisturbed_life_of_hudis_partitions_publishes_and_empties_them(tmp_pat
     rows = read_committed(life.root / "published" / "orders").to_table().to_pylist()
     assert {(row["k"], row["day"]) for row in rows} == PUBLISHED_PARTITIONS
     assert len(rows) == len(PUBLISHED_PARTITIONS)
+
+
+def test_undisturbed_life_of_upserts_ends_with_the_last_state_of_each_key(tmp_path: Path) -> None:
+    life = Life(tmp_path / "root", *UPSERTS.make_source(tmp_path / "source"), UPSERTS)
+    life.prepare()
+
+    life.live()
+
+    rows = read_committed(life.root / "published" / "orders").to_table().to_pylist()
+    found = {row["id"]: ((row["at"] - DAY_1).days + 1, row["amount"]) for row in rows}
+    assert found == UPSERTED
+    assert len(rows) == len(UPSERTED)
+
+
+def test_undisturbed_life_of_overwriting_ends_with_the_days_of_the_last_windows(
+    tmp_path: Path,
+) -> None:
+    life = Life(tmp_path / "root", *OVERWRITES.make_source(tmp_path / "source"), OVERWRITES)
+    life.prepare()
+
+    life.live()
+
+    rows = read_committed(life.root / "published" / "orders").to_table().to_pylist()
+    # The third commit has rows of the first, third and fourth day; the second is of the second.
+    assert Counter(row["dt"] for row in rows) == {
+        "2026-02-01": 10,
+        "2026-02-02": 19,
+        "2026-02-03": 24,
+        "2026-02-04": 6,
+    }
 
 
 def test_undisturbed_life_of_assembled_rows_hands_them_on(tmp_path: Path) -> None:

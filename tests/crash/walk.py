@@ -37,6 +37,7 @@ from crash.hudi_partitions import PARTITIONS
 from crash.mistakes import MISTAKES
 from crash.power import CUTS, Disk, chance
 from crash.promises import answer_questions, broken_promise
+from crash.replaced_rows import OVERWRITES, UPSERTS
 from crash.scenario import APPENDS, ASSEMBLED, Life, Scenario, ending
 
 if TYPE_CHECKING:
@@ -62,7 +63,9 @@ SCENARIOS = {
     "appends": APPENDS,
     "assembled": ASSEMBLED,
     "changes": CHANGES,
+    "overwrites": OVERWRITES,
     "partitions": PARTITIONS,
+    "upserts": UPSERTS,
 }
 
 _COPIES = 64

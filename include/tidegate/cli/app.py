@@ -6,6 +6,7 @@ import typer
 
 import tidegate
 from tidegate.cli import (
+    compact_command,
     decision_commands,
     demo_commands,
     load_commands,
@@ -48,6 +49,7 @@ _SECTIONS = {
     "Look after what stands": (
         upkeep_commands.fsck,
         upkeep_commands.gc,
+        compact_command.compact,
         reset_commands.reset,
         reset_commands.retire,
     ),

@@ -49,6 +49,7 @@ from tidegate.config.sources import (
 )
 from tidegate.config.target import (
     OWNER_FILE,
+    CompactionConfig,
     RowRule,
     TargetConfig,
     refuse_work_inside,
@@ -61,6 +62,7 @@ __all__ = [
     "RETIRED",
     "CatalogConfig",
     "CommitConfig",
+    "CompactionConfig",
     "CustomPolicy",
     "DagConfig",
     "EventTimeConfig",

@@ -30,7 +30,7 @@ _ELSEWHERE = {
     "source.require_marker": NOT_BUILT,
     "source.poll_interval": "is the schedule of the DAG: `dag.schedule`",
     "execute.spark": "is configured in Airflow's connection and by spark-submit",
-    "compaction": NOT_BUILT,
+    "compaction": "is written `target.compaction`",
     "sink": "is written `target`",
 }
 _CHOICES: Mapping[str, Mapping[str, type[BaseModel]]] = {

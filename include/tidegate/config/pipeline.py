@@ -29,6 +29,8 @@ from tidegate.model.row_kind import CHANGE_ORDINAL, CHANGE_TYPE
 
 _OF_A_CHANGE = frozenset({CHANGE_TYPE, CHANGE_ORDINAL, "_partial"})
 _OF_A_COMMIT = frozenset({"_commit_snapshot_id"})
+_OUTSIDE_PLANS = frozenset({"path", "work", "compaction"})
+"""Keys of `target` that decide no staged byte."""
 _PRESETS = ("@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")
 _CRON_FIELD = re.compile(r"[0-9A-Za-z*/,#?-]+")
 _PATTERN_NAME = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
@@ -201,7 +203,7 @@ class PipelineConfig(Section):
             and {key: event_time[key] for key in ("column", "future_tolerance", "unit")},
             "rows": whole["rows"],
             "target": {
-                key: item for key, item in whole["target"].items() if key not in {"path", "work"}
+                key: item for key, item in whole["target"].items() if key not in _OUTSIDE_PLANS
             },
         }
 

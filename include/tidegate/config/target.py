@@ -148,6 +148,23 @@ class RollingConfig(Section):
     file_size: Size = 128 << 20
 
 
+class CompactionConfig(Section):
+    """When small files of a partition are joined (PC-K02)."""
+
+    small_file: Size = 16 << 20
+    """Only smaller files are joined."""
+    target_size: Size | None = None
+    """The most that is joined to one file; by default `rolling.file_size`."""
+    every: int = Field(1, gt=0)
+    """Files are joined by revisions whose number is a multiple of this."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _usual(cls, found: Any) -> Any:
+        # `compaction: true` in a pipeline file asks for it as it usually is.
+        return {} if found is True else found
+
+
 class TargetConfig(Section):
     """The published table."""
 
@@ -169,6 +186,8 @@ class TargetConfig(Section):
     keys_stay: bool = False
     """Whether no key ever moves to another partition, where the source could not tell it."""
     rolling: RollingConfig = RollingConfig()
+    compaction: CompactionConfig | None = None
+    """Joins small files while revisions are published; `tidegate compact` does it by command."""
     max_open_partitions: int = Field(64, gt=0)
     """The most open writers per task; beyond that, the least recently used one is closed."""
     copy_whole_files: Annotated[CopyWholeFiles, words(CopyWholeFiles)] = "auto"
@@ -245,7 +264,7 @@ class TargetConfig(Section):
     def _without_unsaid(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
         # What no pipeline file says must not change the plans of earlier versions.
         said: dict[str, Any] = write(self)
-        unsaid = {"keys": [], "keys_stay": False}
+        unsaid: dict[str, Any] = {"compaction": None, "keys": [], "keys_stay": False}
         return {key: item for key, item in said.items() if unsaid.get(key, ...) != item}
 
     @model_validator(mode="after")

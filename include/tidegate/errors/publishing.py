@@ -179,6 +179,18 @@ class PolicyFailed(TransientError):
     )
 
 
+class RowsLost(TerminalError):
+    """Files that were joined do not have the rows of those that they were joined from (PC-K05)."""
+
+    partition: str
+    expected: int
+    found: int
+    template = (
+        "{partition}: expected {expected} rows in files that were joined, found {found}. Nothing "
+        "was published. Check the partition's files with `tidegate fsck PIPELINE`."
+    )
+
+
 class ChangesGone(TerminalError):
     """The changes of a window are gone that an upsert would have to be made of anew."""
 

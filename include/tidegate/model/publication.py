@@ -92,8 +92,8 @@ class Override(Value):
 
 
 @dataclass(frozen=True)
-class PublishedFile(Value):
-    """A file of a partition's content, published or staged."""
+class StagedFile(Value):
+    """A file that was staged for a partition's content, and where it is now."""
 
     name: str
     length: int
@@ -103,13 +103,24 @@ class PublishedFile(Value):
     plan_digest: str
     staged: str
     """The staged file: its path relative to the work directory."""
+
+
+@dataclass(frozen=True)
+class PublishedFile(StagedFile):
+    """A file of a partition's content, published or staged."""
+
     merged: tuple[int, ...] = field(default=(), metadata={SPARSE: True})
-    """The windows whose changes were merged into it, if there were any besides `window`."""
+    """The windows whose changes were merged into it; empty: it has the rows of `window`."""
+    made_of: tuple[StagedFile, ...] = field(default=(), metadata={SPARSE: True})
+    """The files that were joined to it, where they are now; empty: it is as it was staged."""
+    joins: tuple[str, ...] = field(default=(), metadata={SPARSE: True})
+    """Names of the files of the partition that it stands for, if their rows are all it has."""
 
     @property
     def windows(self) -> tuple[int, ...]:
-        """The windows that it brings rows of."""
-        return self.merged or (self.window,)
+        """The windows that it has rows of."""
+        joined = tuple(dict.fromkeys(part.window for part in self.made_of))
+        return joined or self.merged or (self.window,)
 
 
 class PublicationState(Enum):
@@ -165,6 +176,13 @@ class Publication(Value):
     def is_empty(self) -> bool:
         """Whether the content would not change; nothing is written then (PC-A08)."""
         return not self.adds and not self.removes
+
+    @property
+    def is_rewrite(self) -> bool:
+        """Whether only the files change, and no row does (PC-K06)."""
+        joined = {name for file in self.adds for name in file.joins}
+        only_joins = all(file.joins for file in self.adds)
+        return bool(self.adds) and only_joins and joined == {it.name for it in self.removes}
 
 
 @dataclass(frozen=True)

@@ -14,10 +14,12 @@ from tidegate.pipeline.load.file_rows import FileRows
 from tidegate.pipeline.load.loader import Loader
 from tidegate.pipeline.load.rebuilding import LedgerRebuilding
 from tidegate.pipeline.publish.assembling import Assembler
-from tidegate.pipeline.publish.committer import Committer, Drafter
+from tidegate.pipeline.publish.committer import Committer
+from tidegate.pipeline.publish.compacting import Compactor, Drafter
 from tidegate.pipeline.publish.content import Contents
 from tidegate.pipeline.publish.finishing import Finisher
 from tidegate.pipeline.publish.gating import Gatekeeper
+from tidegate.pipeline.publish.units import Units
 from tidegate.pipeline.state.kept_ledger import keeping_ledger_open
 from tidegate.pipeline.state.reading import filter_columns
 from tidegate.pipeline.state.work import adopt, check_owner
@@ -27,11 +29,12 @@ from tidegate.pipeline.upkeep.sweeping import Sweeper
 from tidegate.source import open_source
 from tidegate.stage import layout
 from tidegate.storage import Scratch
+from tidegate.target.compaction import CompactionRule
 
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from tidegate.config import SourceConfig
+    from tidegate.config import CompactionConfig, SourceConfig
     from tidegate.gate import SparkFrame
     from tidegate.model.instant import InstantRange
     from tidegate.source.protocol import Source
@@ -92,14 +95,25 @@ class PipelineParts(PipelineControl):
             evaluator=self._evaluator,
             finisher=self._finisher,
             watch=self._watch,
-            drafter=self._drafter,
+            compactor=self._compactor,
         )
 
     @cached_property
-    def _drafter(self) -> Drafter:
-        if self.config.target.write != "upsert":
-            return self._contents
-        return Assembler(self.config, self.roots, self.ledger, self.storage, self._contents)
+    def _compactor(self) -> Compactor:
+        said = self.config.target.compaction
+        units = Units(self.config, self.roots, self.storage)
+        drafter: Drafter = self._contents
+        if self.config.target.write == "upsert":
+            drafter = Assembler(
+                self.config, self.roots, self.ledger, self.storage, self._contents, units
+            )
+        rule = None if said is None else self.compaction_rule(said)
+        return Compactor(drafter, self._contents, units, rule)
+
+    def compaction_rule(self, said: CompactionConfig) -> CompactionRule:
+        """Return when files are joined, and how large they become."""
+        target_size = said.target_size or self.config.target.rolling.file_size
+        return CompactionRule(said.small_file, target_size, said.every)
 
     @cached_property
     def _finisher(self) -> Finisher:

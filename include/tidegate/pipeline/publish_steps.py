@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from tidegate.model.partition import Partition
     from tidegate.model.publication import Override
     from tidegate.model.watermark import Evaluation
+    from tidegate.target.compaction import CompactionRule
 
 _ATTEMPTS_ON_NEW_CONTENT = 5
 
@@ -203,6 +204,19 @@ class PublishSteps(PipelineParts):
             state = "committed"
         gate = verdict.outcome if verdict.checks else None
         return self._outcome(partition, None, gate=gate, state=state)
+
+    @keeping_ledger_open
+    def compact(
+        self, partition: Partition, rule: CompactionRule, owner: str, now: datetime
+    ) -> Committed | None:
+        """Join small files of a published partition, whose rows stay as they are.
+
+        Returns:
+            None if there is nothing to join, or rows are waiting to be published first.
+        """
+        self.own(now)
+        with self._forgotten.naming():
+            return self._committer.compact(partition, rule, owner, now)
 
     @contextlib.contextmanager
     def _noting(self, partition: Partition, now: datetime) -> Iterator[None]:

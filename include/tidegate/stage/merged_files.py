@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 import pyarrow as pa
 
-from tidegate.errors import ContentUnreadable
+from tidegate.errors import ContentUnreadable, RowsLost
 from tidegate.model.message import EventTimes
 from tidegate.model.wire import text_digest
 from tidegate.physical import BATCH_ROWS, open_rows
@@ -135,6 +135,25 @@ class Merge:
             newest = spill.newest()
             found = self._matches(newest)
             return self._written(newest, found)
+
+    def joined(self) -> MergedFiles:
+        """Write the rows of all standing files to new ones, in their order.
+
+        Raises:
+            ContentUnreadable, ColumnTypesDiffer, StorageFull: as for `run`.
+        """
+        files = self._made_of.standing
+        parts = self._parts(files, self._rows(files, (), {it.name: _Matches() for it in files}))
+        rows = sum(part.rows for part in parts)
+        expected = sum(self._counted(item) for item in files)
+        if rows != expected:
+            raise RowsLost(partition=str(self._made_of.partition), expected=expected, found=rows)
+        self._storage.sync_all(self._root, [part.staged for part in parts])
+        return MergedFiles((), parts)
+
+    def _counted(self, item: StandingFile) -> int:
+        with _opened(item.path) as file:
+            return file.rows
 
     def _matches(self, newest: Sequence[NewestChanges]) -> dict[str, _Matches]:
         """Find the rows of standing files that have a change; only their keys are read."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from tidegate.model.counting import counting
 from tidegate.model.message import Contribution
 from tidegate.model.publication import Publication, PublishedFile
+from tidegate.target.compaction import taken_apart
 
 if TYPE_CHECKING:
     from tidegate.model.partition import Partition
@@ -52,21 +53,22 @@ def propose(
     wanted = {str(item.window): item for item in counting(contributions)}
     # Not by the plan of each file: if a replay wrote equal bytes, the older file is kept.
     # What was reset may count again: a window in between was read again, and has no rows by now.
-    there = {str(file.window) for file in standing}
+    there = {str(window) for file in standing for window in file.windows}
     settled = {
         window
         for window, item in wanted.items()
         if stood.get(window) == item.plan_digest and (window in there or not item.rows)
     }
-    going = tuple(file for file in standing if str(file.window) not in settled)
+    apart, back = taken_apart(standing, settled)
+    going = tuple(file for file in standing if not file.made_of and str(file.window) not in settled)
     coming = tuple(
         part for window, item in wanted.items() if window not in settled for part in parts_of(item)
     )
     draft = Publication(
         partition=partition,
         base_revision=base_revision,
-        adds=coming,
-        removes=going,
+        adds=(*coming, *back),
+        removes=(*going, *apart),
         content=(),
         contributions={str(item.window): item.plan_digest for item in contributions},
     )

@@ -54,6 +54,8 @@ def write_marker(publication: Publication, facts: MarkerFacts) -> str:
             "pipeline": facts.pipeline,
             "partition": dict(publication.partition.values),
             "revision": publication.revision,
+            # Only where it is so: other markers stay as they are.
+            **({"rewrite": True} if publication.is_rewrite else {}),
             "rows": publication.rows,
             "bytes": sum(file.length for file in publication.content),
             "files": [

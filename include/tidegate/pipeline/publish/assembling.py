@@ -2,34 +2,23 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidegate.errors import ChangesGone, FileLengthWrong, StagedFileMissing, StateFileLost
-from tidegate.model.publication import AssembledUnit, Publication, PublishedFile
-from tidegate.model.wire import digest, pretty
-from tidegate.pipeline.state.fingerprint import library_fingerprint
-from tidegate.stage import layout
-from tidegate.stage.merged_files import (
-    ChangeFile,
-    Merge,
-    MergeInput,
-    MergeSpec,
-    StandingFile,
-)
-from tidegate.stage.stored import read_stored
-from tidegate.stage.sub_split import StageSpec
+from tidegate.errors import ChangesGone, FileLengthWrong, StagedFileMissing
+from tidegate.model.publication import Publication, PublishedFile
+from tidegate.model.wire import digest
 from tidegate.target.content import difference
 from tidegate.target.merging import Merging, merging
-from tidegate.target.schema import unified
 
 if TYPE_CHECKING:
     from tidegate.config import PipelineConfig
     from tidegate.ledger import Ledger
     from tidegate.model.ledger_rows import PartitionState
     from tidegate.model.partition import Partition
+    from tidegate.model.publication import AssembledUnit
     from tidegate.pipeline.publish.content import Contents
+    from tidegate.pipeline.publish.units import Units
     from tidegate.pipeline.state.places import Roots
     from tidegate.storage import Storage
 
@@ -41,8 +30,7 @@ class Assembler:
     """Assembles the revisions of one pipeline's partitions.
 
     Runs on: one process per partition, under its claim. Called: at least once per proposal.
-    Failure: a unit without its record is made again, under another attempt's name; one that has it
-    is found done, unless a file of it is gone.
+    Failure: as for `Units`.
     """
 
     config: PipelineConfig
@@ -50,6 +38,7 @@ class Assembler:
     ledger: Ledger
     storage: Storage
     contents: Contents
+    units: Units
 
     def drafted(self, partition: Partition, state: PartitionState) -> Publication:
         """Return the next revision, with its files made.
@@ -68,7 +57,7 @@ class Assembler:
         if found is not None:
             parts = self._changes(partition, found, is_anew=base is not None and not found.standing)
             unit_digest = self._digest(partition, found, parts)
-            unit = self._unit(partition, found, parts, unit_digest)
+            unit = self.units.merged(partition, unit_digest, found.standing, parts)
             adds = self._adds(partition, unit, unit_digest, found)
             kept = set(unit.kept)
             removes = (*found.going, *(it for it in found.standing if it.name not in kept))
@@ -110,59 +99,13 @@ class Assembler:
                 "changes": [[place, item.name, item.sha256] for place, item in parts],
                 "keys": list(target.keys),
                 "unpublished": sorted(self.config.unpublished),
-                "rolling": target.rolling.model_dump(mode="json"),
-                "fingerprint": dict(library_fingerprint()),
+                **self.units.inputs,
             }
-        )
-
-    def _unit(
-        self, partition: Partition, found: Merging, parts: _Parts, unit_digest: str
-    ) -> AssembledUnit:
-        """Return the files of a unit, which are made unless they are there."""
-        root = layout.unit_root(self.roots.work, partition, unit_digest)
-        done = self._done(root)
-        if done is not None:
-            return done
-        self.storage.delete_tree(root)
-        folder = self.roots.partition(partition)
-        made_of = MergeInput(
-            partition,
-            unit_digest,
-            tuple(StandingFile(it.name, f"{folder}/{it.name}", it.length) for it in found.standing),
-            tuple(
-                ChangeFile(f"{self.roots.work}/{part.staged}", place, part.rows)
-                for place, part in parts
-            ),
-        )
-        made = Merge(self.storage, self._spec(), made_of, root, f"a.{os.urandom(4).hex()}").run()
-        unit = AssembledUnit(made.kept, made.parts)
-        self.storage.make_dirs(root)
-        self.storage.write_once(layout.unit_file(root), pretty(unit.to_json()))
-        return unit
-
-    def _done(self, root: str) -> AssembledUnit | None:
-        """Return a unit that was made before, if all of its files are there."""
-        try:
-            unit = read_stored(self.storage, layout.unit_file(root), AssembledUnit)
-        except StateFileLost:
-            return None
-        lengths = {part.staged: self.storage.length(f"{root}/{part.staged}") for part in unit.parts}
-        return unit if all(lengths[part.staged] == part.length for part in unit.parts) else None
-
-    def _spec(self) -> MergeSpec:
-        return MergeSpec(
-            keys=self.config.target.keys,
-            unpublished=self.config.unpublished,
-            memory=self.config.source.split.max_delete_memory,
-            unify=unified,
-            limits=StageSpec.limits_of(self.config.target),
         )
 
     def _adds(
         self, partition: Partition, unit: AssembledUnit, unit_digest: str, found: Merging
     ) -> tuple[PublishedFile, ...]:
-        root = layout.unit_root(self.roots.work, partition, unit_digest)
-        staged = layout.relative_to_work(self.roots.work, root)
         windows = tuple(sorted(item.window for item in found.changes))
         return tuple(
             PublishedFile(
@@ -172,7 +115,7 @@ class Assembler:
                 rows=part.rows,
                 window=windows[-1],
                 plan_digest=unit_digest,
-                staged=f"{staged}/{part.staged}",
+                staged=self.units.staged(partition, unit_digest, part),
                 merged=windows,
             )
             for part in unit.parts

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from tidegate.commit.publisher import is_marked
 from tidegate.errors import (
@@ -35,14 +35,10 @@ if TYPE_CHECKING:
 
     from tidegate.config import PipelineConfig
     from tidegate.ledger import Ledger
-    from tidegate.model.ledger_rows import (
-        Claim,
-        PartitionState,
-        PublicationEntry,
-        RevisionEntry,
-    )
+    from tidegate.model.ledger_rows import Claim, PublicationEntry, RevisionEntry
     from tidegate.model.partition import Partition
     from tidegate.model.publication import Override
+    from tidegate.pipeline.publish.compacting import Compactor
     from tidegate.pipeline.publish.content import Contents
     from tidegate.pipeline.publish.evaluating import Evaluator
     from tidegate.pipeline.publish.finishing import Finisher
@@ -50,14 +46,7 @@ if TYPE_CHECKING:
     from tidegate.pipeline.state.behind import Watch
     from tidegate.pipeline.state.places import Roots
     from tidegate.storage import Storage
-
-
-class Drafter(Protocol):
-    """Works out the next revision of a partition, and makes the files that it lacks."""
-
-    def drafted(self, partition: Partition, state: PartitionState) -> Publication:
-        """Return the difference to the current revision; repeated, it finds its files made."""
-        ...
+    from tidegate.target.compaction import CompactionRule
 
 
 @dataclass(frozen=True)
@@ -78,8 +67,8 @@ class Committer:
     evaluator: Evaluator
     finisher: Finisher
     watch: Watch
-    drafter: Drafter
-    """Works out what the next revision is made of, by the target's write mode."""
+    compactor: Compactor
+    """Works out what the next revision is made of."""
 
     def propose(
         self,
@@ -240,6 +229,41 @@ class Committer:
             windows=tuple(sorted(int(window) for window in made.contributions)),
         )
 
+    def compact(
+        self, partition: Partition, rule: CompactionRule, owner: str, now: datetime
+    ) -> Committed | None:
+        """Join small files of the current revision, whose rows stay as they are (PC-K06).
+
+        The new revision needs no check: it has the rows of the one that was checked.
+
+        Returns:
+            None if there is nothing to join, or rows are waiting to be published first.
+
+        Raises:
+            ClaimHeld, PartitionBusy: another run works on the partition (Transient).
+            LedgerBehind: the files are ahead of the ledger; nothing was changed.
+        """
+        self.watch.check_newest_window()
+        self.watch.check_partition(partition)
+        claim, _ = self.finisher.claim_with_nothing_begun(partition, owner, now)
+        try:
+            if self.ledger.partitions.get(partition).pending != "none":
+                return None
+            with self.finisher.renewing(partition, claim):
+                drafted = self.compactor.rewritten(partition, rule)
+            if drafted is None or drafted.is_empty:
+                return None
+            self.ledger.publications.propose(drafted, claim, now)
+            verdict = Verdict(Outcome.PASS, (), drafted.rows, "none", now)
+            number = self.ledger.publications.reserve(partition, claim)
+            self.gatekeeper.keep(GateRecord(drafted, verdict, None, {}, None, number))
+            digest = drafted.digest
+            self.ledger.publications.record_verdict(partition, digest, verdict, claim, None)
+            return self.commit(partition, digest, owner, now, by_command=True)
+        finally:
+            if self.ledger.publications.unrecorded(partition) is None:
+                self.ledger.partitions.release(partition, claim)
+
     def _made(self, partition: Partition, publication: str) -> RevisionEntry:
         """Return the revision that was committed.
 
@@ -271,11 +295,11 @@ class Committer:
         """Compute the next revision; None, and recorded, if the content would not change."""
         state = self.ledger.partitions.get(partition)
         with self.finisher.renewing(partition, claim):
-            drafted = self.drafter.drafted(partition, state)
+            drafted = self.compactor.drafted(partition, state)
             while drafted.is_empty and self._stands(partition, state.revision):
                 if self.ledger.partitions.note_standing(partition, claim, drafted.contributions):
                     return None
-                drafted = self.drafter.drafted(partition, state)
+                drafted = self.compactor.drafted(partition, state)
         return drafted
 
     def _stands(self, partition: Partition, revision: int) -> bool:

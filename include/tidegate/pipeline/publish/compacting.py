@@ -1,0 +1,140 @@
+"""Join small files of a partition: on the way to a revision, or of what stands (PC-K02 to K06)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol
+
+from tidegate.model.publication import Publication, PublishedFile, StagedFile
+from tidegate.model.wire import digest
+from tidegate.stage import layout
+from tidegate.target.compaction import CompactionRule, as_staged, bins, ingredients
+from tidegate.target.content import difference
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tidegate.model.ledger_rows import PartitionState
+    from tidegate.model.partition import Partition
+    from tidegate.pipeline.publish.content import Contents
+    from tidegate.pipeline.publish.units import Units
+
+
+class Drafter(Protocol):
+    """Works out the next revision of a partition, and makes the files that it lacks."""
+
+    def drafted(self, partition: Partition, state: PartitionState) -> Publication:
+        """Return the difference to the current revision; repeated, it finds its files made."""
+        ...
+
+
+@dataclass(frozen=True)
+class Compactor:
+    """Joins small files of one pipeline's partitions.
+
+    Runs on: one process per partition, under its claim. Called: at least once per proposal.
+    Failure: as for `Units`; nothing that stands is touched.
+    """
+
+    drafter: Drafter
+    """Works out the revisions whose small files are joined."""
+    contents: Contents
+    units: Units
+    rule: CompactionRule | None
+    """When a revision joins files by itself; None: never."""
+
+    def drafted(self, partition: Partition, state: PartitionState) -> Publication:
+        """Return the next revision; its small files are joined if its number says so."""
+        draft = self.drafter.drafted(partition, state)
+        if self.rule is None or draft.is_empty or draft.revision % self.rule.every:
+            return draft
+        return self._joined(draft, self.rule)
+
+    def rewritten(self, partition: Partition, rule: CompactionRule) -> Publication | None:
+        """Return the revision that only joins small files of the current one; None without one."""
+        base = self.contents.standing(partition)
+        if base is None:
+            return None
+        unchanged = Publication(
+            partition=partition,
+            base_revision=base.revision,
+            adds=(),
+            removes=(),
+            content=base.content,
+            contributions=base.contributions,
+        )
+        return self._joined(unchanged, rule)
+
+    def _joined(self, draft: Publication, rule: CompactionRule) -> Publication:
+        standing = self.contents.standing(draft.partition)
+        content = standing.content if standing else ()
+        chosen = bins(draft.content, rule)
+        by_name = {file.name: file for file in draft.content}
+        made = [
+            file
+            for names in chosen
+            for file in self._unit(draft, content, [by_name[name] for name in names])
+        ]
+        gone = {name for names in chosen for name in names}
+        joined = replace(
+            draft,
+            adds=(*(file for file in draft.adds if file.name not in gone), *made),
+            removes=(*draft.removes, *(file for file in content if file.name in gone)),
+        )
+        return difference(joined, content)
+
+    def _unit(
+        self, draft: Publication, standing: Sequence[PublishedFile], files: Sequence[PublishedFile]
+    ) -> tuple[PublishedFile, ...]:
+        """Return the file that others are joined to; more than one if it became too large."""
+        partition = draft.partition
+        retired = layout.retired_part(self.contents.roots.work, partition, draft.revision, "")
+        retired = layout.relative_to_work(self.contents.roots.work, retired)
+        stood = {file.name for file in standing}
+        made_of = tuple(
+            part
+            for file in files
+            for part in (ingredients([file], retired) if file.name in stood else _as_staged(file))
+        )
+        unit_digest = digest(
+            {
+                "partition": partition.path,
+                "joined": [[file.name, file.sha256] for file in files],
+                **self.units.inputs,
+            }
+        )
+        made = self.units.joined(partition, unit_digest, self._paths(draft, stood, files))
+        is_merged = any(file.merged for file in files)
+        windows = tuple(sorted({window for file in files for window in file.windows}))
+        return tuple(
+            PublishedFile(
+                name=part.name,
+                length=part.length,
+                sha256=part.sha256,
+                rows=part.rows,
+                window=windows[-1],
+                plan_digest=unit_digest,
+                staged=self.units.staged(partition, unit_digest, part),
+                # What was merged by key is made anew from changes, never from these files.
+                merged=windows if is_merged else (),
+                made_of=() if is_merged else made_of,
+                joins=tuple(file.name for file in files)
+                if stood.issuperset(file.name for file in files)
+                else (),
+            )
+            for part in made
+        )
+
+    def _paths(
+        self, draft: Publication, stood: set[str], files: Sequence[PublishedFile]
+    ) -> list[tuple[PublishedFile, str]]:
+        roots = self.contents.roots
+        folder = roots.partition(draft.partition)
+        return [
+            (file, f"{folder}/{file.name}" if file.name in stood else f"{roots.work}/{file.staged}")
+            for file in files
+        ]
+
+
+def _as_staged(file: PublishedFile) -> tuple[StagedFile, ...]:
+    return file.made_of or (as_staged(file),)

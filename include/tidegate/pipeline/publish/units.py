@@ -1,0 +1,127 @@
+"""Make the files of units, each once, in directories named by their ingredients (design §4a)."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tidegate.errors import StateFileLost
+from tidegate.model.publication import AssembledUnit
+from tidegate.model.wire import pretty
+from tidegate.pipeline.state.fingerprint import library_fingerprint
+from tidegate.stage import layout
+from tidegate.stage.merged_files import (
+    ChangeFile,
+    Merge,
+    MergeInput,
+    MergeSpec,
+    StandingFile,
+)
+from tidegate.stage.stored import read_stored
+from tidegate.stage.sub_split import StageSpec
+from tidegate.target.schema import unified
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from tidegate.config import PipelineConfig
+    from tidegate.model.message import PartFile
+    from tidegate.model.partition import Partition
+    from tidegate.model.publication import PublishedFile
+    from tidegate.pipeline.state.places import Roots
+    from tidegate.stage.merged_files import MergedFiles
+    from tidegate.storage import Storage
+
+
+@dataclass(frozen=True)
+class Units:
+    """The units of one pipeline.
+
+    Runs on: one process per partition, under its claim. Called: at least once per proposal.
+    Failure: a unit without its record is made again, under another attempt's name; one that has it
+    is found done, unless a file of it is gone.
+    """
+
+    config: PipelineConfig
+    roots: Roots
+    storage: Storage
+
+    @property
+    def inputs(self) -> Mapping[str, Any]:
+        """What decides the bytes of every unit besides its ingredients."""
+        return {
+            "rolling": self.config.target.rolling.model_dump(mode="json"),
+            "fingerprint": dict(library_fingerprint()),
+        }
+
+    def merged(
+        self,
+        partition: Partition,
+        digest: str,
+        standing: Iterable[PublishedFile],
+        changes: Iterable[tuple[int, PublishedFile]],
+    ) -> AssembledUnit:
+        """Merge staged changes into standing files.
+
+        Args:
+            partition: the partition.
+            digest: of the ingredients.
+            standing: files of the current revision.
+            changes: staged files in content order, each with the place of its window.
+        """
+        folder = self.roots.partition(partition)
+        made_of = MergeInput(
+            partition,
+            digest,
+            tuple(StandingFile(it.name, f"{folder}/{it.name}", it.length) for it in standing),
+            tuple(
+                ChangeFile(f"{self.roots.work}/{part.staged}", place, part.rows)
+                for place, part in changes
+            ),
+        )
+        return self._made(made_of, Merge.run)
+
+    def joined(
+        self, partition: Partition, digest: str, files: Sequence[tuple[PublishedFile, str]]
+    ) -> tuple[PartFile, ...]:
+        """Join files, which are at the given paths, in their order."""
+        standing = tuple(StandingFile(it.name, path, it.length) for it, path in files)
+        return self._made(MergeInput(partition, digest, standing, ()), Merge.joined).parts
+
+    def staged(self, partition: Partition, digest: str, part: PartFile) -> str:
+        """Return the path of a unit's file, relative to the work directory."""
+        root = layout.unit_root(self.roots.work, partition, digest)
+        return f"{layout.relative_to_work(self.roots.work, root)}/{part.staged}"
+
+    def _made(self, made_of: MergeInput, make: Callable[[Merge], MergedFiles]) -> AssembledUnit:
+        root = layout.unit_root(self.roots.work, made_of.partition, made_of.digest)
+        done = self._done(root)
+        if done is not None:
+            return done
+        self.storage.delete_tree(root)
+        attempt = f"a.{os.urandom(4).hex()}"
+        made = make(Merge(self.storage, self._spec, made_of, root, attempt))
+        unit = AssembledUnit(made.kept, made.parts)
+        self.storage.make_dirs(root)
+        self.storage.write_once(layout.unit_file(root), pretty(unit.to_json()))
+        return unit
+
+    def _done(self, root: str) -> AssembledUnit | None:
+        """Return a unit that was made before, if all of its files are there."""
+        try:
+            unit = read_stored(self.storage, layout.unit_file(root), AssembledUnit)
+        except StateFileLost:
+            return None
+        lengths = {part.staged: self.storage.length(f"{root}/{part.staged}") for part in unit.parts}
+        return unit if all(lengths[part.staged] == part.length for part in unit.parts) else None
+
+    @property
+    def _spec(self) -> MergeSpec:
+        return MergeSpec(
+            keys=self.config.target.keys,
+            unpublished=self.config.unpublished,
+            memory=self.config.source.split.max_delete_memory,
+            unify=unified,
+            limits=StageSpec.limits_of(self.config.target),
+        )

@@ -1,0 +1,86 @@
+"""Decide which small files of a partition are joined, and undo it where a window changed. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING
+
+from tidegate.model.publication import PublishedFile, StagedFile
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+
+@dataclass(frozen=True)
+class CompactionRule:
+    """When files are joined, and how large they become (PC-K02, K06)."""
+
+    small_file: int
+    """Bytes; only smaller files are joined."""
+    target_size: int
+    """Bytes that the joined files may have together."""
+    every: int = 1
+    """A revision joins files only if its number is a multiple of this."""
+
+
+def bins(files: Sequence[PublishedFile], rule: CompactionRule) -> tuple[tuple[str, ...], ...]:
+    """Return the names of files that are joined to one each, in content order.
+
+    A file that would be alone passes through (PC-K04).
+    """
+    small = [file for file in files if file.length < rule.small_file]
+    found: list[list[PublishedFile]] = []
+    for file in small:
+        if not found or sum(it.length for it in found[-1]) + file.length > rule.target_size:
+            found.append([])
+        found[-1].append(file)
+    return tuple(tuple(file.name for file in joined) for joined in found if len(joined) > 1)
+
+
+def ingredients(files: Sequence[PublishedFile], retired: str) -> tuple[StagedFile, ...]:
+    """Return what a joined file consists of: files as they were staged, each of one window.
+
+    Args:
+        files: that are joined; one that was joined before counts by what it consists of.
+        retired: directory to which the revision retires files, relative to the work directory.
+    """
+    return tuple(part for file in files for part in _parts(file, retired))
+
+
+def _parts(file: PublishedFile, retired: str) -> Iterator[StagedFile]:
+    if file.made_of:
+        yield from file.made_of
+    else:
+        yield replace(as_staged(file), staged=f"{retired}/{file.name}")
+
+
+def as_staged(file: PublishedFile) -> StagedFile:
+    """Return a file without what made it."""
+    return StagedFile(**{item.name: getattr(file, item.name) for item in fields(StagedFile)})
+
+
+def taken_apart(
+    standing: Sequence[PublishedFile], settled: Collection[str]
+) -> tuple[tuple[PublishedFile, ...], tuple[PublishedFile, ...]]:
+    """Return which joined files no longer stand for their windows, and what comes in their place.
+
+    Args:
+        standing: the content.
+        settled: the windows whose rows stay as they were.
+
+    Returns:
+        The joined files that go, and those of their ingredients whose windows are settled.
+    """
+    going = tuple(
+        file
+        for file in standing
+        if file.made_of and not all(str(part.window) in settled for part in file.made_of)
+    )
+    # Files that were joined together and became too large for one have the same ingredients.
+    coming = {
+        part.name: PublishedFile(**{it.name: getattr(part, it.name) for it in fields(part)})
+        for file in going
+        for part in file.made_of
+        if str(part.window) in settled
+    }
+    return going, tuple(coming.values())
