@@ -33,7 +33,7 @@ _OUTSIDE_PLANS = frozenset({"path", "work", "compaction"})
 """Keys of `target` that decide no staged byte."""
 _PRESETS = ("@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")
 _CRON_FIELD = re.compile(r"[0-9A-Za-z*/,#?-]+")
-_PATTERN_NAME = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
+_PATTERN_NAME = re.compile(r"\$(?=([^\W\d]\w*))")
 _SECRET_KEY = re.compile(r"password|secret|token|credential|access-key", re.IGNORECASE)
 _ADDRESS_SECRET = re.compile(r"://[^/@:]*:[^/@]+@")
 
@@ -397,7 +397,9 @@ class PipelineConfig(Section):
             )
             raise KeyProblem(problem, key="commit.partition_time")
         keys = [field.name for field in fields]
-        for name in _PATTERN_NAME.findall(configured.pattern or ""):
-            if not any(name.startswith(key) for key in keys):
-                problem = f"'${name}' is no partition key; {suggest(name, keys)}"
+        pattern = configured.pattern or ""
+        for found in _PATTERN_NAME.finditer(pattern):
+            # A key may have characters that end a name elsewhere: `order-day`.
+            if not pattern.startswith(tuple(keys), found.end()):
+                problem = f"'${found[1]}' is no partition key; {suggest(found[1], keys)}"
                 raise KeyProblem(problem, key="commit.partition_time.pattern")

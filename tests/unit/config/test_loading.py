@@ -1024,6 +1024,20 @@ def test_pattern_of_an_unknown_key_is_refused(tmp_path: Path) -> None:
     assert refused.problem.startswith("'$day' is no partition key")
 
 
+@pytest.mark.parametrize("key", ["order-day", "a.b", "день", "day 1"])
+def test_pattern_names_a_key_of_any_spelling(tmp_path: Path, key: str) -> None:
+    """PC-T12: Flink takes the same keys and patterns."""
+    text = SHORT.replace("{dt: day(ordered_at)}", f'{{"{key}": dt}}')
+    commit = 'commit: {{partition_time: {{pattern: "{}"}}}}\n'
+
+    known = load_pipeline(write(tmp_path, text + commit.format(f"${key} 00:00:00")))
+    refused = refusal(tmp_path, text + commit.format("$другой"))
+
+    assert known.commit.partition_time is not None
+    assert known.commit.partition_time.pattern == f"${key} 00:00:00"
+    assert refused.problem.startswith("'$другой' is no partition key")
+
+
 def test_partition_time_of_an_unpartitioned_target_is_refused(tmp_path: Path) -> None:
     text = SHORT.replace("  partition_by: {dt: day(ordered_at)}\n", "")
 
