@@ -1,0 +1,1 @@
+"""What Flink answers, recorded as JSON, beside what Tidegate answers."""
