@@ -448,6 +448,7 @@ def test_load_without_changes_ends_with_three_and_changes_nothing(tidegate: Comm
 
 
 def test_late_rows_make_a_second_revision(tidegate: Command, root: Path) -> None:
+    """PC-V28: Flink writes the same empty marker again."""
     tidegate("load", "orders")
     tidegate("publish", "orders")
 

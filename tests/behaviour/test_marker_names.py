@@ -23,6 +23,7 @@ def ids(lake: SmallLake) -> list[int]:
 def test_table_with_markers_of_another_name_is_read_checked_and_restored(
     tmp_path: Path, name: str
 ) -> None:
+    """PC-V11."""
     lake = SmallLake(tmp_path / "lake", keys={"commit": {"marker": {"name": name}}})
     first = lake.commit({1: 3, 2: 1})[:3]
     pipeline = lake.pipeline()

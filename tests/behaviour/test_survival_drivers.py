@@ -75,6 +75,7 @@ def test_stale_loader_woken_after_its_successor_announces_nothing(
 def test_stale_committer_woken_after_its_successor_changes_nothing(
     lake: SmallLake, drivers: list[Driver]
 ) -> None:
+    """PC-V32."""
     ids = lake.commit({1: 5, 2: 1})
     pipeline = lake.pipeline()
     load(pipeline)

@@ -226,6 +226,7 @@ def test_process_is_killed_after_a_call_that_fails_too(folder: Path) -> None:
 
 @pytest.mark.timeout(300)
 def test_reader_between_any_two_changes_finds_every_marker_true(folder: Path) -> None:
+    """PC-V23, V24 and V31: no staged file is in the table, and no marker stands before its data."""
     codes, text = said([start(folder, "--read-along")])
 
     assert codes == [0], text

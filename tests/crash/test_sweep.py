@@ -23,6 +23,7 @@ EVERY = 9
 def test_life_swept_between_its_changes_ends_as_an_undisturbed_one(
     tmp_path: Path, scenario: Scenario, offset: int
 ) -> None:
+    """PC-V33."""
     source = scenario.make_source(tmp_path / "source")
     calm = Life(tmp_path / "root", *source, scenario)
     calm.prepare()

@@ -342,7 +342,7 @@ def test_damage_is_found_before_anything_changes(
     expected: type[TidegateError],
     which: str,
 ) -> None:
-    """PC-F27: the marker of the revision before still stands, over its data."""
+    """PC-F27, V29: the marker of the revision before still stands, over its data."""
     (disk.staged / which).unlink()
     right = FIRST if which == "new-1" else SECOND
     if staged is not None:

@@ -160,7 +160,7 @@ for _rule, _path, _flink, _interval in [
 def test_partition_time_is_strictly_after_the_boundary(
     config: PipelineConfig, path: str, last_without: str
 ) -> None:
-    """PC-T32 to T34, PC-T40 to T45."""
+    """PC-T32 to T34, PC-T40 to T45, PC-V09."""
     before = look(config, path, utc(last_without) - MILLISECOND)
     exactly = look(config, path, utc(last_without))
     after = look(config, path, utc(last_without) + MILLISECOND)

@@ -215,6 +215,7 @@ configs = st.builds(
 def test_watermark_never_goes_back(
     said: EventTimeConfig, arrived: list[tuple[datetime, EventTimes, int]]
 ) -> None:
+    """PC-V36: not after a restart either, since all that counts is the last step."""
     found: WatermarkStep | None = None
     values = []
     for now, event_times, rows in sorted(arrived, key=lambda window: window[0]):

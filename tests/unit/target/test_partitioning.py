@@ -51,6 +51,7 @@ def partitions_of(
 def test_any_values_are_read_back_from_their_path_and_key_or_refused(
     made: tuple[Partitioning, list[tuple[str | None, ...]]],
 ) -> None:
+    """PC-V35."""
     partitioning, rows = made
     if any(partitioning.default_name in row for row in rows):
         with pytest.raises(PartitionValueReserved):
