@@ -242,7 +242,7 @@ PROCESS_TIMES = tuple(
     for clock in clocks
 )
 
-# ── Partition time, PC-T32 to T35 and PC-T40 to T45, and each hour and day around clock changes of many zones ──
+# ── Partition time, PC-T32 to T35 and PC-T40 to T45; each hour and day around clock changes ──
 _MINUTE = timedelta(minutes=1)
 _SPANS = {"hour": timedelta(hours=1), "day": timedelta(days=1)}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
