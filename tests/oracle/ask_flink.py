@@ -264,7 +264,7 @@ def answer(area: str, ask: dict[str, Any]) -> Any:
 
 
 def options() -> Iterator[dict[str, Any]]:
-    """Name the options of the connector, and the columns that its source adds."""
+    """Name the options of the connector; its factory does not accept all of them."""
     kinds = FLINK.configuration.ConfigOption
     factory = FILES.FileSystemTableFactory()
     accepted = {item.key() for item in (*factory.requiredOptions(), *factory.optionalOptions())}
@@ -279,6 +279,16 @@ def options() -> Iterator[dict[str, Any]]:
         yield {"option": key, "default": shown, "accepted": key in accepted}
 
 
+def metadata_columns() -> Iterator[dict[str, Any]]:
+    """Name the columns that the source of the connector adds."""
+    name = "org.apache.flink.connector.file.table.FileSystemTableSource$ReadableFileInfo"
+    of = JVM.java.lang.Class.forName(name, True, LOADER)
+    key = of.getDeclaredMethod("getKey", None)
+    key.setAccessible(True)
+    for column in of.getEnumConstants():
+        yield {"column": key.invoke(column, None)}
+
+
 def main() -> None:
     """Write all files of answers, one question to a line."""
     ANSWERS.mkdir(exist_ok=True)
@@ -286,6 +296,7 @@ def main() -> None:
         records = [{**item.record(), "flink": answer(area, item.ask)} for item in questions]
         write(area, records)
     write("options", list(options()))
+    write("metadata_columns", list(metadata_columns()))
 
 
 def write(area: str, records: list[dict[str, Any]]) -> None:
