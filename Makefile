@@ -9,12 +9,13 @@ RUN := tools/run
 # The engines of `make bench-peers` need other versions than ours.
 PEERS := benchmarks/peers/.venv
 HUDI_PEERS := benchmarks/hudi_peers/.venv
+FLINK_PEERS := benchmarks/flink_peers/.venv
 # Files of tests stay whole, so that the servers of one are started once.
 TWO := --numprocesses 2 --dist loadfile
 UNIT := not spark and not airflow and not postgres and not slow and not e2e
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo ui format check test-unit test test-all coverage dag-docs bench bench-peers bench-hudi mutate shape clean lock
+.PHONY: help setup demo ui format check test-unit test test-all coverage dag-docs bench bench-peers bench-hudi bench-flink mutate shape clean lock
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -71,6 +72,9 @@ bench-peers: .venv/.dev setup $(PEERS)/.ready ## Measure Iceberg tables against 
 bench-hudi: .venv/.dev setup $(HUDI_PEERS)/.ready ## Measure Hudi tables against Spark with Hudi and hudi-rs
 	$(RUN) python -m benchmarks.hudi_peers
 
+bench-flink: .venv/.dev setup $(FLINK_PEERS)/.ready ## Measure Flink's batch sink, to set beside partitioned writes
+	$(RUN) python -m benchmarks.flink_peers
+
 mutate: .venv/.dev ## Break the code in small ways, list what no test notices (hours; MODULE=commit/propose.py SAMPLE=50)
 	@nice -n 19 $(RUN) python tools/mutate.py $(MODULE) $(if $(SAMPLE),--sample $(SAMPLE))
 
@@ -84,7 +88,7 @@ shape: .venv/.dev ## Print sizes of modules and functions, and modules without a
 	@touch $@
 
 clean: ## Remove .venv and every cache; .tidegate, your data, stays
-	rm -rf .venv $(PEERS) $(HUDI_PEERS) benchmarks/*peers/.jars .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf .venv $(PEERS) $(HUDI_PEERS) $(FLINK_PEERS) benchmarks/*peers/.jars .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache .import_linter_cache
 	find include plugins dags jobs tests tools benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
 lock: .venv/bin/uv ## Make the hash locks from requirements*.in

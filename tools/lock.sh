@@ -2,7 +2,7 @@
 # Make the hash locks from the .in files, or with --check say whether they still belong together.
 # The check compares digests and needs no network.
 set -eu
-locks="requirements requirements-dev requirements-java benchmarks/peers/requirements benchmarks/hudi_peers/requirements"
+locks="requirements requirements-dev requirements-java benchmarks/peers/requirements benchmarks/hudi_peers/requirements benchmarks/flink_peers/requirements"
 
 digest() {  # of a .in file and, for the developers' lock, of what it includes
     case $1 in
