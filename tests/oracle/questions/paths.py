@@ -160,6 +160,8 @@ LISTINGS = (
             (["dt=1/f", "_metadata/f", ".hidden/f"], ["dt"]),
             (["dt=1/hr=1/f", "dt=1/.x/f", "dt=1/_x/f"], _DAY_AND_HOUR),
             (["dt=.x/f", "dt=_x/f", "dt=../f"], ["dt"]),
+            # A table of Tidegate: its owner's file, a marker.
+            ([".tidegate.json", "dt=1/hr=1/part-1", "dt=1/hr=1/_SUCCESS"], _DAY_AND_HOUR),
         )
     ),
     *(
@@ -189,7 +191,7 @@ LISTINGS = (
     ),
 )
 
-# ── The value of a row → text, PC-P06, P08. Values are written as Python's `repr` of plain types ──
+# ── The value of a row → text, PC-P06, P08 ──
 VALUES_WRITTEN = (
     *(
         Question({"type": kind, "value": value})
