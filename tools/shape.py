@@ -67,6 +67,9 @@ REASONS = {
         "tidegate/storage/calls",
     ),
     # ── Tried thoroughly by the unit tests of whoever calls them ──
+    "formats of part files: tests/unit/physical/parts/test_every_format.py writes and reads all": (
+        "tidegate/physical/parts/*",
+    ),
     "kinds of sources: tests/unit/source/test_kinds.py walks their registries": (
         "tidegate/source/__init__",
         "tidegate/source/files/__init__",

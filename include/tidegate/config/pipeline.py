@@ -29,7 +29,7 @@ from tidegate.model.row_kind import CHANGE_ORDINAL, CHANGE_TYPE
 
 _OF_A_CHANGE = frozenset({CHANGE_TYPE, CHANGE_ORDINAL, "_partial"})
 _OF_A_COMMIT = frozenset({"_commit_snapshot_id"})
-_OUTSIDE_PLANS = frozenset({"path", "work", "compaction"})
+_OUTSIDE_PLANS = frozenset({"path", "work", "compaction", "evolve"})
 """Keys of `target` that decide no staged byte."""
 _PRESETS = ("@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")
 _CRON_FIELD = re.compile(r"[0-9A-Za-z*/,#?-]+")
@@ -174,6 +174,7 @@ class PipelineConfig(Section):
             "target.default_partition_name": self.target.default_partition_name,
             "timezone": self.timezone,
             "target.write": self.target.write,
+            **self.target.format_identity,
         }
 
     @property

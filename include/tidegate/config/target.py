@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
+    AfterValidator,
     BeforeValidator,
     Field,
     PlainSerializer,
@@ -26,19 +27,25 @@ from tidegate.config.section import (
     Size,
     absolute_path,
     folder_of,
-    later,
     lies_inside,
+    read_word,
     unique,
     words,
 )
 from tidegate.config.words import NOT_BUILT, KeyProblem, suggest
 from tidegate.errors import WorkInsideTarget
+from tidegate.model.part_format import KINDS, PARQUET, CsvForm, PartFormat
 from tidegate.model.partition import DEFAULT_NAME, Partition, PartitionField, Transform
 from tidegate.model.partition_value import INTERVALS, value_format
 
 RowEffect = Literal["quarantine", "hold", "warn"]
 WriteMode = Literal["append", "overwrite", "upsert"]
-TargetFormat = Literal["parquet"]
+DEFAULT_FORMAT = PARQUET.name
+"""Pipelines that are registered without a format have this one."""
+
+TargetFormat = Literal["parquet", "orc", "csv", "json", "avro"]
+Compression = Literal["zstd", "snappy", "gzip", "zlib", "lz4", "deflate", "none"]
+Evolve = Literal["widen", "add_columns", "none"]
 CopyWholeFiles = Literal["auto", "never"]
 
 OWNER_FILE = ".tidegate.json"
@@ -165,15 +172,74 @@ class CompactionConfig(Section):
         return {} if found is True else found
 
 
+class RowGroupConfig(Section):
+    """When a row group, in ORC a stripe, is full: the memory of readers, and what they skip."""
+
+    rows: int = Field(1 << 18, gt=0)
+    size: Size = 64 << 20
+    """Uncompressed, as in memory."""
+
+
+def _one_character(text: str) -> str:
+    if len(text) != 1 or not text.isascii() or text in "\r\n":
+        msg = f"expected one character of ASCII, found {text!r}"
+        raise ValueError(msg)
+    return text
+
+
+Character = Annotated[str, AfterValidator(_one_character)]
+
+
+class CsvConfig(Section):
+    """How rows are written as CSV."""
+
+    header: bool = True
+    """Whether every file begins with the names of its columns."""
+    delimiter: Character = ","
+    null_value: str = Field("", pattern=r'^[^"\r\n]*$')
+    """What stands for NULL. An empty text is quoted, so that it differs from the default."""
+    quote: Character = '"'
+
+    @model_validator(mode="after")
+    def _differ(self) -> CsvConfig:
+        if self.delimiter == self.quote:
+            problem = f"'{self.quote}' is the delimiter as well"
+            raise KeyProblem(problem, key="quote")
+        if self.delimiter in self.null_value or self.quote in self.null_value:
+            problem = f"'{self.null_value}' contains the delimiter or the quote"
+            raise KeyProblem(problem, key="null_value")
+        return self
+
+
+def _word(choices: object) -> BeforeValidator:
+    """Return a validator for a word that need not be said."""
+    valid = get_args(choices)
+    return BeforeValidator(lambda found: found if found is None else read_word(found, valid, {}))
+
+
+def _is_unsaid(default: object) -> Callable[[object], bool]:
+    """Return the test by which a key with its default stays out of plans, as in early versions."""
+    return lambda said: said == default
+
+
 class TargetConfig(Section):
     """The published table."""
 
     path: LocalPath
     work: LocalPath = ""
     """Staging, plans, journal; by default `.tidegate-<name>` beside the target."""
-    format: Annotated[TargetFormat, words(TargetFormat, later("orc", "avro", "csv", "json"))] = (
-        "parquet"
+    format: Annotated[TargetFormat, words(TargetFormat)] = "parquet"
+    """`json` is JSON lines: one object per row."""
+    compression: Annotated[Compression | None, _word(Compression)] = Field(
+        None, exclude_if=_is_unsaid(None)
     )
+    """By default zstd for Parquet and ORC, deflate for Avro, and none for CSV and JSON."""
+    row_group: RowGroupConfig = Field(RowGroupConfig(), exclude_if=_is_unsaid(RowGroupConfig()))
+    csv: CsvConfig = Field(CsvConfig(), exclude_if=_is_unsaid(CsvConfig()))
+    evolve: Annotated[Evolve | None, _word(Evolve)] = Field(None, exclude_if=_is_unsaid(None))
+    """What a window may do to the columns of the table. `widen`, the default: columns may come, go
+    and change their types; `add_columns`: they may only come; `none`, the default for CSV: they
+    stay as they are."""
     partition_by: PartitionBy = ()
     static_partition: dict[str, str] = Field(default_factory=dict, exclude=True)
     """Keys of `partition_by` whose value is given here instead of by a column (PC-O22)."""
@@ -266,6 +332,53 @@ class TargetConfig(Section):
         said: dict[str, Any] = write(self)
         unsaid: dict[str, Any] = {"compaction": None, "keys": [], "keys_stay": False}
         return {key: item for key, item in said.items() if unsaid.get(key, ...) != item}
+
+    @model_validator(mode="after")
+    def _options_fit(self) -> TargetConfig:
+        kind, format_ = KINDS[self.format], self.format
+        compression = self.compression
+        if compression is not None and compression not in kind.extensions:
+            problem = f"'{compression}' is none of {format_}; known: {', '.join(kind.extensions)}"
+            raise KeyProblem(problem, key="compression")
+        if not kind.has_row_groups and self.row_group != RowGroupConfig():
+            problem = f"belongs to parquet and orc, not to `format: {format_}`; remove it"
+            raise KeyProblem(problem, key="row_group")
+        if format_ != "csv" and self.csv != CsvConfig():
+            problem = f"belongs to `format: csv`, not to `format: {format_}`; remove it"
+            raise KeyProblem(problem, key="csv")
+        if not kind.is_assembled and self.write == "upsert":
+            problem = f"'upsert' {NOT_BUILT} for `format: {format_}`; use 'append', or parquet"
+            raise KeyProblem(problem, key="write")
+        if not kind.is_assembled and self.compaction is not None:
+            problem = f"{NOT_BUILT} for `format: {format_}`; remove it, or use parquet"
+            raise KeyProblem(problem, key="compaction")
+        if not kind.may_widen and self.evolve not in {None, "none"}:
+            problem = (
+                f"readers of {format_} take the columns of one file for those of all; use 'none', "
+                "or a format whose columns are found by name, as parquet"
+            )
+            raise KeyProblem(problem, key="evolve")
+        return self
+
+    @property
+    def part_format(self) -> PartFormat:
+        """How part files are written."""
+        compression = self.compression or KINDS[self.format].default_compression
+        said = self.csv
+        csv = CsvForm(said.header, said.delimiter, said.null_value, said.quote)
+        return PartFormat(self.format, compression, csv if self.format == "csv" else None)
+
+    @property
+    def format_identity(self) -> dict[str, str]:
+        """What no file of the table may have otherwise: key → value; empty for Parquet."""
+        said = self.csv.model_dump(exclude_defaults=True)
+        found = {} if self.format == DEFAULT_FORMAT else {"target.format": self.format}
+        return {**found, **({"target.csv": str(said)} if said else {})}
+
+    @property
+    def evolution(self) -> str:
+        """What a window may do to the columns of the table."""
+        return self.evolve or ("widen" if KINDS[self.format].may_widen else "none")
 
     @model_validator(mode="after")
     def _work_outside(self) -> TargetConfig:

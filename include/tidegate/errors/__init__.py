@@ -1,6 +1,7 @@
 """Every error of Tidegate; see `base` for what they have in common."""
 
 from tidegate.errors.base import TerminalError, TidegateError, TransientError
+from tidegate.errors.columns import *
 from tidegate.errors.contending import *
 from tidegate.errors.demo import *
 from tidegate.errors.owning import *

@@ -165,7 +165,7 @@ def _rows(
             "large"
         )
         raise SuiteInvalid(suite=suite.file, problem=problem)
-    frame = in_spark(spark_frame, footers, columns)
+    frame = in_spark(spark_frame, footers, columns, content.parts)
     return with_constants(frame, constants(content, footers, columns))
 
 

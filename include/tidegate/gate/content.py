@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tidegate.errors import ContentUnreadable
+from tidegate.physical.parts import PartFiles
 from tidegate.storage import silence_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from tidegate.model.partition import Partition
-
-_LEAST_VALUE_BYTES = 8
-"""The least memory that pandas needs for a value, however well the file packs it."""
-
+    from tidegate.physical.parts import PartRows
 
 Unify = Callable[[Iterable[tuple[str, pa.Schema]]], pa.Schema]
 """(path, schema) of each file → the common schema that a reader of the table uses."""
@@ -32,11 +29,13 @@ class GateInput:
 
     partition: Partition
     files: tuple[str, ...]
-    """The current paths of the Parquet files, in window order."""
+    """The current paths of the files, in window order."""
     unify: Unify
     """How the target merges schemas that differ."""
     planned: Callable[[], Iterable[pa.Schema]] = tuple
     """Returns the columns planned for the partition, newest first; called if it has no files."""
+    parts: PartFiles = field(default_factory=PartFiles)
+    """Opens the files."""
 
 
 @dataclass(frozen=True)
@@ -63,10 +62,11 @@ def read_footers(content: GateInput) -> Footers:
     weights: dict[str, int] = {}
     own: dict[str, pa.Schema] = {}
     for path in content.files:
-        with _open(path) as file:
-            rows += file.metadata.num_rows
-            _add_weights(weights, file.metadata)
-            own[path] = file.schema_arrow
+        with _open(content.parts, path) as file:
+            rows += file.rows
+            for name, weight in file.column_bytes.items():
+                weights[name] = weights.get(name, 0) + weight
+            own[path] = file.schema
     # Without dictionaries, too, because pandas categories compare differently.
     return Footers(rows, content.unify(own.items()), weights, own)
 
@@ -81,9 +81,9 @@ def empty_footers(content: GateInput, columns: Iterable[str]) -> Footers:
     """
     types: dict[str, pa.DataType] = {}
     for schema in content.planned():
-        for field in schema:
-            if pa.types.is_null(types.get(field.name, pa.null())):
-                types[field.name] = field.type
+        for column in schema:
+            if pa.types.is_null(types.get(column.name, pa.null())):
+                types[column.name] = column.type
     keys = {name for name, _ in content.partition.values}
     for name in sorted(set(columns) - keys):
         types.setdefault(name, pa.null())
@@ -99,21 +99,53 @@ def read_columns(content: GateInput, footers: Footers, columns: Iterable[str]) -
         footers: the result of `read_footers` for the same content.
         columns: names from the files or from the partition.
     """
-    fields = [footers.schema.field(name) for name in columns if name in footers.schema.names]
-    schema = pa.schema(fields)
-    tables = [schema.empty_table()]
-    for path in content.files:
-        with _open(path) as file:
-            present = [name for name in schema.names if name in file.schema_arrow.names]
-            table = file.read(columns=present)
-            for field in schema:
-                if field.name not in present:
-                    table = table.append_column(field, pa.nulls(table.num_rows, field.type))
-            tables.append(table.select(schema.names).cast(schema))
-    table = pa.concat_tables(tables) if schema.names else _no_columns(footers.rows)
+    read = reader(content.parts, footers, columns)
+    schema = read.schema
+    batches = [batch for path in content.files for batch in read(path)] if schema.names else []
+    table = pa.Table.from_batches(batches, schema)
+    if not schema.names:
+        table = _no_columns(footers.rows)
     for name, text in constants(content, footers, columns).items():
         table = table.append_column(name, pa.repeat(pa.scalar(text, pa.string()), footers.rows))
     return table
+
+
+@dataclass(frozen=True, eq=False)
+class UnifiedRows:
+    """Reads some columns of files of which each may lack some; can be sent to other processes."""
+
+    parts: PartFiles
+    schema: pa.Schema
+    """The columns, with the types that all files share."""
+
+    def __call__(self, path: str) -> Iterator[pa.RecordBatch]:
+        """Read a file; a column that it does not have is NULL.
+
+        Raises:
+            ContentUnreadable: it is missing or damaged.
+        """
+        with _open(self.parts, path) as file:
+            present = [name for name in self.schema.names if name in file.schema.names]
+            for batch in file.batches(present):
+                columns = [
+                    batch.column(wanted.name).cast(wanted.type)
+                    if wanted.name in present
+                    else pa.nulls(batch.num_rows, wanted.type)
+                    for wanted in self.schema
+                ]
+                yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+
+def reader(parts: PartFiles, footers: Footers, columns: Iterable[str]) -> UnifiedRows:
+    """Return what reads some columns of any of the files.
+
+    Args:
+        parts: opens the files.
+        footers: the result of `read_footers` for them.
+        columns: names; those that no file has are left out.
+    """
+    fields = [footers.schema.field(name) for name in columns if name in footers.schema.names]
+    return UnifiedRows(parts, pa.schema(fields))
 
 
 def constants(
@@ -142,27 +174,10 @@ def _no_columns(rows: int) -> pa.Table:
     return pa.table({"": pa.nulls(rows)}).drop_columns([""])
 
 
-def _add_weights(weights: dict[str, int], metadata: Any) -> None:
-    # A name may have dots itself, so that the paths of the leaves do not tell their columns.
-    columns = metadata.schema.to_arrow_schema()
-    names = [column.name for column in columns for _ in range(_leaves(column.type))]
-    for number in range(metadata.num_row_groups):
-        group = metadata.row_group(number)
-        for position, name in enumerate(names):
-            chunk = group.column(position)
-            least = chunk.num_values * _LEAST_VALUE_BYTES
-            weights[name] = weights.get(name, 0) + max(chunk.total_uncompressed_size, least)
-
-
-def _leaves(kind: pa.DataType) -> int:
-    """Return how many columns a Parquet file has for a type."""
-    return sum(_leaves(kind.field(at).type) for at in range(kind.num_fields)) or 1
-
-
 @contextmanager
-def _open(path: str) -> Iterator[pq.ParquetFile]:
+def _open(parts: PartFiles, path: str) -> Iterator[PartRows]:
     try:
-        with pq.ParquetFile(path) as file:
+        with parts(path) as file:
             yield file
     except (OSError, pa.ArrowException) as broken:
         raise (

@@ -3,23 +3,61 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
+from tidegate.gate.content import reader
 from tidegate.gate.suite import Sees
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from tidegate.gate.content import Footers
+    from tidegate.gate.content import Footers, UnifiedRows
+    from tidegate.physical.parts import PartFiles
 
-SparkFrame = Callable[[list[str], list[str]], Any]
-"""Files and columns → a Spark frame of these columns, NULL in files without the column.
 
-Without files, the frame has no rows.
-"""
+class SparkFrame(Protocol):
+    """Opens files as a Spark frame of some columns, NULL in files without the column."""
+
+    def __call__(
+        self, files: list[str], columns: list[str], read: SparkRows | None = None, /
+    ) -> Any:
+        """Open files; without any, the frame has no rows.
+
+        Args:
+            files: paths.
+            columns: names of the columns, in this order.
+            read: reads a file in a task. None: Spark reads them itself.
+        """
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class SparkRows:
+    """Reads files with types that Spark knows; can be sent to its tasks."""
+
+    rows: UnifiedRows
+    types: str
+    """Of the columns, as SQL."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns, with types that Spark takes from Arrow."""
+        return pa.schema([pa.field(item.name, _spark_type(item.type)) for item in self.rows.schema])
+
+    def __call__(self, path: str) -> Iterator[pa.RecordBatch]:
+        """Read a file."""
+        schema = self.schema
+        for batch in self.rows(path):
+            # Spark counts microseconds, and truncates, too, when it reads what has more digits.
+            columns = [
+                column.cast(field.type, safe=False)
+                for column, field in zip(batch.columns, schema, strict=True)
+            ]
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
 
 _SQL_TYPES = {
     pa.bool_(): "BOOLEAN",
@@ -38,6 +76,17 @@ _SQL_TYPES = {
     pa.large_binary(): "BINARY",
 }
 """The Spark types of Arrow types in Parquet files; others are read as text."""
+
+_ARROW_TYPES = {
+    pa.uint8(): pa.int16(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+    pa.uint64(): pa.decimal128(20, 0),
+    pa.null(): pa.string(),
+    pa.large_binary(): pa.binary(),
+    pa.large_string(): pa.string(),
+}
+"""The Arrow types of the same Spark types, where Spark does not take the type itself."""
 
 
 def to_pandas(table: pa.Table) -> Any:
@@ -108,7 +157,12 @@ def _has_all_digits(floats: pa.ChunkedArray, decimals: pa.ChunkedArray) -> bool:
         return False
 
 
-def in_spark(spark_frame: SparkFrame, footers: Footers, columns: Sequence[str]) -> Any:
+def in_spark(
+    spark_frame: SparkFrame,
+    footers: Footers,
+    columns: Sequence[str],
+    parts: PartFiles | None = None,
+) -> Any:
     """Read columns of all files as one Spark frame, each with the type that all files share.
 
     Spark reads files together only if they agree on the types of their columns. Such files are read
@@ -120,6 +174,10 @@ def in_spark(spark_frame: SparkFrame, footers: Footers, columns: Sequence[str]) 
         typed = ((name, _sql_type(footers.schema.field(name).type)) for name in stored)
         nulls = (f"CAST(NULL AS {kind}) AS {_quoted(name)}" for name, kind in typed)
         return spark_frame([], []).selectExpr(*nulls)
+    if parts is not None and not parts.form.kind.is_read_by_spark:
+        rows = reader(parts, footers, stored)
+        types = ", ".join(f"{_quoted(item.name)} {_sql_type(item.type)}" for item in rows.schema)
+        return spark_frame(list(footers.own), stored, SparkRows(rows, types))
     frames = []
     for files in _agreeing(footers, stored):
         names = {name for path in files for name in footers.own[path].names}
@@ -161,6 +219,25 @@ def _sql_type(kind: pa.DataType) -> str:
         return f"DECIMAL({kind.precision}, {kind.scale})"
     text = "BINARY" if pa.types.is_fixed_size_binary(kind) else "STRING"
     return _SQL_TYPES.get(kind, text)
+
+
+def _spark_type(kind: pa.DataType) -> pa.DataType:
+    """Return the Arrow type of what `_sql_type` names."""
+    if pa.types.is_timestamp(kind):
+        return pa.timestamp("us", kind.tz and "UTC")
+    if pa.types.is_nested(kind):
+        return _spark_nested(kind)
+    if pa.types.is_fixed_size_binary(kind):
+        return pa.binary()
+    return pa.string() if pa.types.is_time(kind) else _ARROW_TYPES.get(kind, kind)
+
+
+def _spark_nested(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_spark_type(field.type)) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(_spark_type(kind.key_type), _spark_type(kind.item_type))
+    return pa.list_(_spark_type(kind.value_type))
 
 
 def _nested_sql_type(kind: pa.DataType) -> str:

@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from tidegate.errors import PipelineChanged
 from tidegate.ledger import rows
 from tidegate.ledger.schema import partition, pipeline, window
+from tidegate.model.part_format import PARQUET
 from tidegate.model.partition import DEFAULT_NAME
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ _SOURCE = "source"
 PLACE = "target.path"
 _KEYS = "target.partition_by"
 _DEFAULT = "target.default_partition_name"
+_UNSAID = {"target.format": PARQUET.name, "target.csv": "{}"}
+"""What an identity means that does not have a key."""
 
 
 def check_identity(
@@ -114,7 +117,8 @@ def _differing(
 ) -> Iterator[tuple[str, str | None, str | None]]:
     """Yield each key that differs, with what was expected and what was found."""
     for key in sorted({*expected, *found}):
-        before, now = expected.get(key), found.get(key)
+        unsaid = _UNSAID.get(key)
+        before, now = expected.get(key, unsaid), found.get(key, unsaid)
         if before != now and not (key == PLACE and same_place(str(before), str(now))):
             yield key, before, now
 

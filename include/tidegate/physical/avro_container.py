@@ -17,7 +17,7 @@ from tidegate.physical.avro_codecs import CODECS, Decompress
 from tidegate.physical.protocol import RowGroup
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 Buffer = bytes | memoryview
 
@@ -110,14 +110,28 @@ def write_bytes(value: bytes) -> bytes:
     return write_long(len(value)) + value
 
 
+def write_header(entries: Mapping[str, bytes], sync: bytes) -> bytes:
+    """Return the beginning of a file.
+
+    Args:
+        entries: schema and codec.
+        sync: the marker after the header and each block.
+    """
+    pairs = b"".join(write_bytes(name.encode()) + write_bytes(entries[name]) for name in entries)
+    return b"".join((_MAGIC, write_long(len(entries)), pairs, write_long(0), sync))
+
+
+def write_block(rows: int, encoded: Buffer, sync: bytes) -> bytes:
+    """Return one block; its rows are copied once."""
+    return b"".join((write_long(rows), write_long(len(encoded)), encoded, sync))
+
+
 def write_container(schema: Any, rows: int, encoded: Buffer) -> bytes:
     """Return an uncompressed file of one block; the rows are copied once."""
     sync = bytes(_SYNC_BYTES)
-    entries = {b"avro.schema": json.dumps(schema).encode(), b"avro.codec": b"null"}
-    header = b"".join(write_bytes(name) + write_bytes(value) for name, value in entries.items())
+    entries = {"avro.schema": json.dumps(schema).encode(), "avro.codec": b"null"}
     counts = write_long(rows) + write_long(len(encoded))
-    parts = (_MAGIC, write_long(len(entries)), header, write_long(0), sync, counts, encoded, sync)
-    return b"".join(parts)
+    return b"".join((write_header(entries, sync), counts, encoded, sync))
 
 
 def _metadata(reader: BinaryIO) -> dict[str, bytes]:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tidegate.config import PipelineConfig
+    from tidegate.gate.frame import SparkRows
 
 ExecutorFactory = Callable[[str], contextlib.AbstractContextManager[Executor]]
 """Engine name, `local` or `spark` → a context manager for the executor."""
@@ -32,7 +33,9 @@ def executors_for(config: PipelineConfig) -> ExecutorFactory:
     return open_executor
 
 
-def part_files_in_spark(files: Sequence[str], columns: Sequence[str]) -> Any:
+def part_files_in_spark(
+    files: Sequence[str], columns: Sequence[str], read: SparkRows | None = None
+) -> Any:
     """Return part files as a Spark frame, for a gate whose partition is too large for pandas."""
     session = import_module("tidegate.execute.session").open_session("tidegate gate")
-    return import_module("tidegate.execute.frames").spark_frame(session, files, columns)
+    return import_module("tidegate.execute.frames").spark_frame(session, files, columns, read)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tidegate.errors import (
     ClaimHeld,
     FenceLost,
+    FormatNotJoined,
     LedgerBehind,
     LedgerMoved,
     NotApproved,
@@ -213,7 +214,13 @@ class PublishSteps(PipelineParts):
 
         Returns:
             None if there is nothing to join, or rows are waiting to be published first.
+
+        Raises:
+            FormatNotJoined: files of the target's format are not joined.
         """
+        form = self.config.target.part_format
+        if not form.kind.is_assembled:
+            raise FormatNotJoined(pipeline=self.config.name, format=form.name)
         self.own(now)
         with self._forgotten.naming():
             return self._committer.compact(partition, rule, owner, now)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import posixpath
 import re
 
+from tidegate.model.part_format import EXTENSIONS, PARQUET
 from tidegate.model.partition import UNPARTITIONED_KEY, Partition
 
 WINDOWS = "windows"
@@ -28,9 +29,8 @@ EXCHANGE = "exchange"
 TREES = (WINDOWS, PUBLICATIONS, UNITS, RETIRED, LISTINGS, SCRATCH)
 """Every directory of a work directory that has files of its pipeline, which locks are not."""
 
-PART_EXTENSION = ".zstd.parquet"
-
-_PART = re.compile(rf"part-[0-9a-f]+-[0-9a-f]+-\d+{re.escape(PART_EXTENSION)}")
+_EXTENSIONS = "|".join(map(re.escape, EXTENSIONS))
+_PART = re.compile(rf"part-[0-9a-f]+-[0-9a-f]+-\d+(?:{_EXTENSIONS})")
 
 
 def owner_file(work: str) -> str:
@@ -165,9 +165,9 @@ def attempt_exchange(sub_split: str, attempt: str) -> str:
     return posixpath.join(EXCHANGE, sub_split, f"{attempt}.arrow")
 
 
-def part_name(digest: str, sub_split: str, counter: int) -> str:
+def part_name(digest: str, sub_split: str, counter: int, extension: str = PARQUET.extension) -> str:
     """Return the final name of a part file, equal for equal plans only (design §4)."""
-    return f"part-{digest}-{sub_split}-{counter}{PART_EXTENSION}"
+    return f"part-{digest}-{sub_split}-{counter}{extension}"
 
 
 def is_part_file(path: str) -> bool:

@@ -1,29 +1,21 @@
-"""Write one Parquet part file, counting and hashing its bytes as they are written."""
+"""Write one part file, counting and hashing its bytes as they are written."""
 
 from __future__ import annotations
 
 import hashlib
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, cast
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
+from tidegate.model.part_format import PARQUET, PartFormat
+from tidegate.physical.parts import begin_part
 
-from tidegate.physical.arrays import integer_column
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _WRITE_BYTES = 1 << 20
-_PAGE_ROWS = 1 << 20
-_STEP_ROWS = 1 << 15
-_SAMPLE_ROWS = 1_024
-# A sample with more distinct values than this may still mean a good dictionary …
-_DICTIONARY_SHARE = 0.4
-# … if all rows have no more than this share, and the dictionary does not outgrow its page.
-_DIFFERENT_SHARE = 0.1
-_DICTIONARY_BYTES = 1 << 20
 
 
 class HashedFile:
-    """A file for the Parquet writer that buffers writes and knows its length and SHA-256."""
+    """A file for the writer of a format that buffers writes and knows its length and SHA-256."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
@@ -79,7 +71,7 @@ class HashedFile:
                 self._file.close()
 
     def abandon(self) -> None:
-        """Close without the remaining bytes; errors of the Parquet writer are ignored."""
+        """Close without the remaining bytes; errors of its writer are ignored."""
         self._abandoned = True
         self._waiting.clear()
         if not self.closed:
@@ -101,66 +93,26 @@ class PartFileWriter:
 
     Args:
         file: new and empty.
-        first: the first row group, which decides which columns get a dictionary.
+        first: the first row group, which may decide the encoding.
+        form: format and options.
     """
 
-    def __init__(self, file: BinaryIO, first: pa.RecordBatch) -> None:
+    def __init__(self, file: BinaryIO, first: pa.RecordBatch, form: PartFormat = PARQUET) -> None:
         self.target = HashedFile(file)
         self.rows = 0
-        self._writer = pq.ParquetWriter(
-            self.target,
-            first.schema,
-            compression="zstd",
-            # Fewer, larger pages and steps: 10 % less CPU; a page still ends at 1 MiB.
-            max_rows_per_page=_PAGE_ROWS,
-            write_batch_size=_STEP_ROWS,
-            use_dictionary=dictionary_columns(first),
-        )
+        self._writer = begin_part(cast("BinaryIO", self.target), first, form)
 
     def write(self, rows: pa.RecordBatch) -> None:
         """Write one row group."""
-        table = pa.Table.from_batches([rows])
-        self._writer.write_table(table, row_group_size=rows.num_rows)
+        self._writer.write(rows)
         self.rows += rows.num_rows
 
     def close(self) -> None:
-        """Write the footer."""
+        """Write the end of the file."""
         self._writer.close()
         self.target.close()
 
     def abandon(self) -> None:
-        """Abandon the file without a footer."""
+        """Abandon the file without its end."""
         self.target.abandon()
         self._writer.close()
-
-
-def dictionary_columns(rows: pa.RecordBatch) -> list[str]:
-    """Return the columns whose values repeat enough for a dictionary, judged by a sample.
-
-    A dictionary of unique values costs a hash table, is abandoned when it has grown too large, and
-    the values are then written plain: three times the work for the same bytes.
-    """
-    spread = np.arange(0, rows.num_rows, max(1, rows.num_rows // _SAMPLE_ROWS), dtype=np.int64)
-    sample = rows.take(integer_column(spread))
-    return [
-        field.name
-        for field, column in zip(sample.schema, sample.columns, strict=True)
-        if not pa.types.is_nested(field.type) and _repeats(column, rows.num_rows)
-    ]
-
-
-def _repeats(sample: pa.Array, rows: int) -> bool:
-    if pa.types.is_dictionary(sample.type):
-        return True
-    try:
-        different = len(sample.unique())
-    except pa.ArrowNotImplementedError:
-        # Values of types that Arrow cannot count are rare and written plain.
-        return False
-    if different <= len(sample) * _DICTIONARY_SHARE:
-        return True
-    # Of n rows that each have one of d values, about n²/2d repeat the value of an earlier row.
-    repeated = len(sample) - different
-    values = len(sample) ** 2 / (2 * repeated) if repeated else rows
-    is_small = values * sample.nbytes <= len(sample) * _DICTIONARY_BYTES
-    return is_small and values <= rows * _DIFFERENT_SHARE

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import pyarrow as pa
 
 from tidegate.model.message import EventTimes, PartFile
+from tidegate.model.part_format import PARQUET, PartFormat
 from tidegate.stage.part_file import PartFileWriter
 
 if TYPE_CHECKING:
@@ -67,6 +68,7 @@ class PartShape:
     """Columns of the file; others only serve to measure."""
     measure: Callable[[pa.RecordBatch], EventTimes]
     """Row group → bounds of its event times."""
+    form: PartFormat = PARQUET
 
 
 class PartWriters:
@@ -203,7 +205,7 @@ class PartWriters:
         if part.file is None:
             self._make_room()
             part.path = self._next_path(to)
-            part.file = PartFileWriter(self._open_file(part.path), written)
+            part.file = PartFileWriter(self._open_file(part.path), written, self._shape.form)
         part.file.write(written)
         part.event_times = part.event_times.merged(self._shape.measure(group))
         if part.file.target.length > self._limits.file_bytes:

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, BinaryIO
 import pyarrow as pa
 
 from tidegate.model.message import EventTimes, HeldPartition, PartFile, Staged
+from tidegate.model.part_format import PARQUET, PartFormat
 from tidegate.model.partition import DEFAULT_NAME, Partition, PartitionField
 from tidegate.physical.arrays import repeated_text
+from tidegate.physical.parts import check_fit
 from tidegate.stage import layout
 from tidegate.stage.event_bounds import EventClock
 from tidegate.stage.key_columns import check_keys, check_no_null
@@ -50,6 +52,7 @@ class StageSpec:
     """The unit of integers that are event times."""
     default_name: str = DEFAULT_NAME
     limits: WriteLimits = field(default_factory=WriteLimits)
+    form: PartFormat = PARQUET
     only: frozenset[Partition] = frozenset()
     """The partitions that a rebuild writes; empty writes all."""
     keys: tuple[str, ...] = ()
@@ -68,6 +71,8 @@ class StageSpec:
             # In memory; in a file, they take a tenth to a third of that.
             small_bytes=target.rolling.file_size // 4,
             open_files=target.max_open_partitions,
+            group_rows=target.row_group.rows,
+            group_bytes=target.row_group.size,
         )
 
     @classmethod
@@ -91,6 +96,7 @@ class StageSpec:
             unit=event_time.unit if event_time else "us",
             default_name=target.default_partition_name,
             limits=cls.limits_of(target),
+            form=target.part_format,
             only=frozenset(only),
             keys=target.keys,
         )
@@ -139,6 +145,8 @@ def stage_sub_split(
         ColumnMissing: a column of a key, of a partition key or of the event time does not exist.
         KeyUnusable: a column that identifies rows has a type that cannot.
         KeyMissing: a row has no value in one of them.
+        ColumnUnfit: the format cannot hold a column.
+        ValueUnfit: it cannot spell a value.
         PartitionFieldInvalid: a partition key does not fit its column's type.
         PartitionValueReserved: the text of a value is the name of the default partition.
         StorageFull: no space is left (Transient).
@@ -179,7 +187,9 @@ class _Attempt:
             schema.names if self._handed_on else _buffered_columns(schema, self._computer, clock)
         )
         measure = clock.measure if clock else _no_event_times
-        shape = PartShape(self._computer.data_columns, measure)
+        columns = self._computer.data_columns
+        check_fit(pa.schema([schema.field(name) for name in columns]), spec.form)
+        shape = PartShape(columns, measure, spec.form)
         self._kept = self._writers(shape, spec.limits, self._handed_on)
         aside = PartShape((*schema.names, QUARANTINED_BY), _no_event_times)
         self._aside = self._writers(aside, spec.limits)
@@ -277,7 +287,9 @@ class _Attempt:
         place = self._place
         return PartWriters(
             self._open_file,
-            lambda counter: layout.part_name(place.plan_digest, place.sub_split, counter),
+            lambda counter: layout.part_name(
+                place.plan_digest, place.sub_split, counter, shape.form.extension
+            ),
             shape,
             limits,
             handed_on,

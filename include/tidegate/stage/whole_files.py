@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 import pyarrow as pa
 
 from tidegate.model.message import EventTimes
+from tidegate.model.part_format import NO_COMPRESSION
 from tidegate.model.partition_value import INTERVALS
 from tidegate.physical import ParquetRows
 from tidegate.stage.event_bounds import EventClock
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
     from tidegate.physical.whole_file import WholeFile
     from tidegate.stage.sub_split import StageSpec
 
-_CODEC = "ZSTD"
-"""The codec of part files, which is also in their names."""
+_CODECS = {NO_COMPRESSION: "UNCOMPRESSED"}
+"""The names that Arrow has for codecs, where they differ."""
 
 
 class WholeFileReader(Protocol):
@@ -110,13 +111,14 @@ class WholeFiles:
 
     def _is_as_written(self, file: WholeFile) -> bool:
         """Return whether a file is like those that this pipeline writes."""
-        footer = file.footer
+        footer, codec = file.footer, self.spec.form.compression
         return (
             file.columns == self._computer.data_columns
             and footer.rows > 0
             and footer.layout == self._layout
             and footer.is_plain
-            and footer.codecs == {_CODEC}
+            # The codec is also in the name of the part file.
+            and footer.codecs == {_CODECS.get(codec, codec.upper())}
             and not footer.is_of_old_calendar
             and not footer.has_pandas_index
             and has_usual_sizes(footer, self.spec.limits)

@@ -9,16 +9,21 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.fs as pafs
-import pyarrow.parquet as pq
 
 from tidegate.errors import CommittedFileMissing, MarkerMissing, PublishedTableMissing
+from tidegate.model.part_format import PARQUET, form_of_name
 from tidegate.model.partition import unescape
+from tidegate.physical.parts import open_part, part_kind
 from tidegate.storage import LocalStorage
 from tidegate.target.marker import StandingMarker, find_markers, is_hidden
 from tidegate.target.schema import unified
+from tidegate.target.told_columns import told
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from tidegate.model.part_format import PartFormat
+    from tidegate.physical.parts import PartRows
 
 _THREADS = 8
 _FILES = pafs.LocalFileSystem()
@@ -38,7 +43,8 @@ def read_committed(path: str | Path, *, marker: str | None = None) -> ds.Dataset
             default any name.
 
     Returns:
-        A dataset of exactly the files that the markers list; partition keys are text columns.
+        A dataset of exactly the files that the markers list; partition keys are text columns. Of
+        JSON lines and Avro, which Arrow's datasets do not read, the rows are in memory.
 
     Raises:
         PublishedTableMissing: there is no directory at the path.
@@ -63,7 +69,9 @@ def read_committed(path: str | Path, *, marker: str | None = None) -> ds.Dataset
     schema = pa.schema(
         [*stored, *(pa.field(key, pa.string()) for key in keys if key not in stored.names)]
     )
-    format_ = ds.ParquetFileFormat()
+    format_ = _file_format(_forms(markers), stored)
+    if format_ is None:
+        return ds.dataset(_table(markers, schemas, schema))
     fragments = [
         format_.make_fragment(path, _FILES, partition_expression=_values(found, schemas[path]))
         for found in markers
@@ -82,7 +90,7 @@ def _opened(
     markers = _markers(root, marker)
     while True:
         try:
-            return markers, _schemas([path for found in markers for path in found.files])
+            return markers, _schemas([(path, found) for found in markers for path in found.files])
         except CommittedFileMissing:
             before, markers = markers, _markers(root, marker)
             if markers == before:
@@ -97,17 +105,63 @@ def _markers(root: Path, marker: str | None) -> tuple[StandingMarker, ...]:
     return markers
 
 
-def _schemas(paths: Sequence[str]) -> dict[str, pa.Schema]:
+def _schemas(files: Sequence[tuple[str, StandingMarker]]) -> dict[str, pa.Schema]:
     """Read the schemas of files in parallel, because most of the time is waiting."""
     with ThreadPoolExecutor(_THREADS) as pool:
-        return dict(zip(paths, pool.map(_schema, paths), strict=True))
+        read = pool.map(lambda file: _schema(*file), files)
+        return dict(zip((path for path, _ in files), read, strict=True))
 
 
-def _schema(path: str) -> pa.Schema:
+def _schema(path: str, found: StandingMarker) -> pa.Schema:
     try:
-        return pq.read_schema(path)
+        with _part(path, found) as file:
+            return file.schema
     except FileNotFoundError as missing:
         raise CommittedFileMissing(path=path) from missing
+
+
+def _part(path: str, found: StandingMarker) -> PartRows:
+    """Open a file with what its marker tells of it."""
+    if found.told is None:
+        return open_part(path, form_of_name(path))
+    return open_part(path, *told(found.told))
+
+
+def _forms(markers: Sequence[StandingMarker]) -> list[PartFormat]:
+    """Return how the files of a table are written; as Parquet if there are none."""
+    found = {
+        form_of_name(path) if marker.told is None else told(marker.told)[0].of_file(path): None
+        for marker in markers
+        for path in marker.files
+    }
+    return [*found] or [PARQUET]
+
+
+def _file_format(forms: Sequence[PartFormat], columns: pa.Schema) -> ds.FileFormat | None:
+    """Return how Arrow's datasets read files of all these forms; None if they cannot."""
+    formats = [part_kind(form.name).dataset_format(form, columns) for form in forms]
+    # Forms differ in compression at most, which Arrow takes from each file's name.
+    return formats[0] if all(found is not None for found in formats) else None
+
+
+def _table(
+    markers: Sequence[StandingMarker], schemas: Mapping[str, pa.Schema], schema: pa.Schema
+) -> pa.Table:
+    """Read all rows of a table whose format Arrow's datasets do not know."""
+    tables = [schema.empty_table()]
+    for found in markers:
+        for path in found.files:
+            own = schemas[path]
+            with _part(path, found) as file:
+                read = pa.Table.from_batches(file.batches(own.names), file.schema)
+            columns = [
+                read.column(field.name)
+                if field.name in own.names
+                else pa.repeat(pa.scalar(found.partition.get(field.name), field.type), len(read))
+                for field in schema
+            ]
+            tables.append(pa.table(columns, names=schema.names).cast(schema))
+    return pa.concat_tables(tables)
 
 
 def _keys(found: StandingMarker, root: Path) -> Iterator[str]:

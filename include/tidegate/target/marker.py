@@ -41,6 +41,8 @@ class MarkerFacts:
     owner: str
     prepared_at: datetime
     override: Override | None = None
+    told: Mapping[str, Any] | None = None
+    """What readers of files of text have to know; None: the files say it."""
 
 
 def write_marker(publication: Publication, facts: MarkerFacts) -> str:
@@ -62,6 +64,7 @@ def write_marker(publication: Publication, facts: MarkerFacts) -> str:
                 {"name": file.name, "length": file.length, "rows": file.rows, "sha256": file.sha256}
                 for file in publication.content
             ],
+            **({} if facts.told is None else {"reading": dict(facts.told)}),
             "windows": dict(publication.contributions),
             "source": dict(facts.source_range),
             "watermark": _text(facts.watermark),
@@ -107,6 +110,8 @@ class StandingMarker:
     """Partition values; None is NULL."""
     files: tuple[str, ...]
     """Paths of the files that it lists."""
+    told: Mapping[str, Any] | None = None
+    """What it tells of files that do not tell their columns; None: they do."""
 
 
 def find_markers(
@@ -211,4 +216,5 @@ def _marker_at(root: Path, name: str) -> StandingMarker | None:
         revision=raw["revision"],
         partition=raw["partition"],
         files=tuple(str(path.parent / file["name"]) for file in raw["files"]),
+        told=raw.get("reading"),
     )

@@ -888,11 +888,11 @@ MISTAKES = {
         3,
         "expected text, found ['x']",
     ),
-    "orc": (
-        "target: {path: /x, format: orc}",
+    "format": (
+        "target: {path: /x, format: xls}",
         "target.format",
         5,
-        "'orc' is not in this version of Tidegate",
+        "unknown value 'xls'; known: parquet, orc, csv, json, avro",
     ),
     "target in a store": (
         "target: {path: 's3://x/y'}",

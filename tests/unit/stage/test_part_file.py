@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.stage.part_file import HashedFile, PartFileWriter, dictionary_columns
+from tidegate.physical.parts.parquet import dictionary_columns
+from tidegate.stage.part_file import HashedFile, PartFileWriter
 
 
 def test_dictionary_columns_repeated_values_get_one_and_unique_ones_none() -> None:

@@ -19,10 +19,14 @@ from tidegate.errors import (
     MarkerMissing,
     PublishedTableMissing,
 )
+from tidegate.physical.parts import open_part
 from tidegate.storage import LocalStorage
+from tidegate.target import committed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tidegate.physical.parts import PartRows
 
 
 def write_partition(
@@ -163,14 +167,13 @@ def test_file_that_a_commit_takes_away_meanwhile_is_looked_for_by_its_new_marker
 ) -> None:
     write_partition(tmp_path, "dt=1", {"dt": "1"}, ids(1))
 
-    def commit(path: str) -> pa.Schema:
+    def commit(path: str, *form: Any) -> PartRows:
         if path.endswith("part-1-0.parquet"):
             Path(path).unlink()
             write_partition(tmp_path, "dt=1", {"dt": "1"}, ids(1, 2), revision=2)
-        return read_schema(path)
+        return open_part(path, *form)
 
-    read_schema = pq.read_schema
-    monkeypatch.setattr(pq, "read_schema", commit)
+    monkeypatch.setattr(committed, "open_part", commit)
 
     assert [row["id"] for row in rows_of(tmp_path)] == [1, 2]
 

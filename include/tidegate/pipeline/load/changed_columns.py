@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tidegate.errors import KindsMixed
+from tidegate.errors import ColumnsDrifted, KindsMixed
+from tidegate.errors.commands import command
 from tidegate.model.row_kind import CHANGE_TYPE
 
 if TYPE_CHECKING:
@@ -29,6 +30,55 @@ def check_kinds(config: PipelineConfig, before: Pin, columns: Collection[str]) -
     if had != has:
         words = {True: f"with `{CHANGE_TYPE}`", False: f"without `{CHANGE_TYPE}`"}
         raise KindsMixed(pipeline=config.name, before=words[had], now=words[has])
+
+
+def check_columns(config: PipelineConfig, before: Pin, now: Pin) -> None:
+    """Check that a window's columns may stand beside those of another window.
+
+    Args:
+        config: the pipeline.
+        before: the source as the other window read it.
+        now: the source as this window reads it.
+
+    Raises:
+        ColumnsDrifted: `target.evolve` does not allow it.
+    """
+    evolve = config.target.evolution
+    if evolve == "widen":
+        return
+    stood, stands = dict(before.schema), dict(now.schema)
+    gone = [f"column '{name}' is gone" for name in stood if name not in stands]
+    other = [
+        f"column '{name}' is {stands[name]} now, and was {kind}"
+        for name, kind in stood.items()
+        if stands.get(name, kind) != kind
+    ]
+    new = [f"column '{name}' ({stands[name]}) is new" for name in stands if name not in stood]
+    is_moved = not (gone or other or new) and list(stood) != list(stands)
+    moved = ["the columns stand in another order"] if is_moved else []
+    found = [*gone, *other, *(() if evolve == "add_columns" else (*new, *moved))]
+    if found:
+        raise ColumnsDrifted(
+            pipeline=config.name,
+            problem="; ".join(found),
+            evolve=evolve,
+            remedy=_way_out(config, stood, only_new=not gone and not other),
+        )
+
+
+def _way_out(config: PipelineConfig, stood: Collection[str], *, only_new: bool) -> str:
+    """Return what helps against columns that may not change."""
+    may_widen = config.target.part_format.kind.may_widen
+    back = "change the source, or `source.read.columns`, back"
+    if only_new:
+        back = f"set `source.read.columns: [{', '.join(stood)}]` to go on as before"
+    wider = "add_columns" if only_new else "widen"
+    other = f"Set `target.evolve: {wider}` to take in what is new, or {back}"
+    ways = other if may_widen else f"{back[0].upper()}{back[1:]}"
+    return (
+        f"{ways}. To publish everything anew as it is read now, run "
+        f"`{command('reset', config.name)}`."
+    )
 
 
 def notes_on_columns(before: Pin, now: Pin) -> Iterator[str]:

@@ -40,6 +40,8 @@ def whole_files(
         return None
     if config.rows or not rows.keeps_rows:
         return None
+    if not config.target.part_format.kind.is_copied:
+        return None
     return WholeFiles(rows, rows.schema, StageSpec.of(config, planned_at, only))
 
 

@@ -16,7 +16,7 @@ from tidegate.model.plan_record import Listed
 from tidegate.model.run import Look, PlannedWindow, Run
 from tidegate.model.wire import pretty
 from tidegate.pipeline.load.abandoning import Abandoner
-from tidegate.pipeline.load.changed_columns import check_kinds, notes_on_columns
+from tidegate.pipeline.load.changed_columns import check_columns, check_kinds, notes_on_columns
 from tidegate.pipeline.load.drafting import Drafting
 from tidegate.pipeline.load.pins import Pins
 from tidegate.pipeline.load.plan_names import PlanNames
@@ -230,11 +230,15 @@ class Loader:
 
         Raises:
             KindsMixed: it has `_change_type`, and the window before has not, or the other way.
+            ColumnsDrifted: `target.evolve` does not allow other columns.
         """
         before = self._pin_before(window)
         if before is not None:
             check_kinds(self.config, before, self.source.reading.schema(pin).names)
         scan, splits = self._scanner.scan(window, pin, now, digest)
+        beside = before or self._pin_beside(window)
+        if beside is not None:
+            check_columns(self.config, beside, scan.pin)
         columns = notes_on_columns(before, scan.pin) if before is not None else ()
         more = (*self._passed_over(scan), *columns)
         return replace(scan, notes=(*scan.notes, *more)), splits
@@ -263,6 +267,26 @@ class Loader:
             # A plan that is gone, or cannot be read any more, is told elsewhere.
             with suppress(TerminalError):
                 return read_plan(self.storage, uri).pin
+        return None
+
+    def _pin_beside(self, window: Window) -> Pin | None:
+        """Return how the nearest other window was read, beside whose rows those of this one stand.
+
+        None if every window may have its own columns, or this one replaces all others.
+        """
+        if self.config.target.evolution == "widen" or window.kind.replaces_everything:
+            return None
+        sealed = [item.window for item in self.ledger.windows.all() if item.sealed]
+        anew = max((item.sequence for item in sealed if item.kind.replaces_everything), default=0)
+        near = sorted(
+            (item.sequence for item in sealed if item.sequence >= anew),
+            key=lambda number: abs(number - window.sequence),
+        )
+        for number in near if window.sequence > anew else ():
+            uri = self.ledger.plans.uri(number) if number != window.sequence else None
+            if uri is not None:
+                with suppress(TerminalError):
+                    return read_plan(self.storage, uri).pin
         return None
 
     def _drop(self, taken: WindowState, uri: str, of: Callable[[str], Sequence[str]]) -> None:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tidegate.errors import PartitionTimeUnnamed, TidegateError
+from tidegate.errors import (
+    ColumnMissing,
+    ColumnUnfit,
+    PartitionFieldInvalid,
+    PartitionTimeUnnamed,
+    TidegateError,
+)
+from tidegate.model.part_format import PARQUET
 from tidegate.model.partition import Transform
 from tidegate.model.partition_value import time_fields
 from tidegate.stage.sub_split import AttemptPlace, StageSpec, stage_sub_split
@@ -41,13 +49,21 @@ def mistakes(
         SchemaIncompatible: event times have a type that is none.
         PartitionFieldInvalid: a partition key does not fit its column's type.
         PredicateInvalid: a row rule does not fit the schema.
+        ColumnUnfit: the format of the target cannot hold a column.
         PartitionTimeUnnamed: partitions wait for a time that their values cannot name.
     """
-    for place, spec in _parts(StageSpec.of(config, now)):
+    whole = StageSpec.of(config, now)
+    for place, spec in _parts(whole):
         try:
             _stage_none(reading, spec)
         except TidegateError as refused:
             yield place, refused
+    # With the keys, which are not columns of the files; what is wrong with them was told above.
+    with suppress(PartitionFieldInvalid, ColumnMissing):
+        try:
+            _stage_none(reading, replace(whole, rules=(), event_time=None))
+        except ColumnUnfit as refused:
+            yield ("target", "format"), refused
     try:
         _check_partition_time(config, reading)
     except PartitionTimeUnnamed as refused:
@@ -63,7 +79,8 @@ def rehearse(config: PipelineConfig, reading: Reading, now: datetime) -> None:
         now: clock of the run.
 
     Raises:
-        ColumnMissing, SchemaIncompatible, PartitionFieldInvalid, PredicateInvalid: see `mistakes`.
+        ColumnMissing, SchemaIncompatible, PartitionFieldInvalid, PredicateInvalid, ColumnUnfit: see
+            `mistakes`.
     """
     _stage_none(reading, StageSpec.of(config, now))
 
@@ -73,7 +90,7 @@ def _stage_none(reading: Reading, spec: StageSpec) -> None:
 
 
 def _parts(whole: StageSpec) -> Iterator[tuple[Place, StageSpec]]:
-    nothing = replace(whole, fields=(), rules=(), event_time=None)
+    nothing = replace(whole, fields=(), rules=(), event_time=None, form=PARQUET)
     for field in whole.fields:
         yield ("target", "partition_by", field.name), replace(nothing, fields=(field,))
     for number, rule in enumerate(whole.rules):

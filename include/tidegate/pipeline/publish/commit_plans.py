@@ -11,8 +11,11 @@ from tidegate.model.publication import CommitPlan, Outcome, Publication, Verdict
 from tidegate.model.wire import instant_text, pretty
 from tidegate.stage import layout
 from tidegate.target.marker import MarkerFacts, write_marker
+from tidegate.target.schema import unified
+from tidegate.target.told_columns import tell
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
     from tidegate.ledger import Ledger
@@ -69,6 +72,7 @@ class CommitPlans:
             owner=owner,
             prepared_at=now,
             override=entry.override,
+            told=self._told(publication),
         )
         return CommitPlan(
             pipeline=self.config.name,
@@ -87,6 +91,16 @@ class CommitPlans:
             former_marker=self._former_marker(publication.partition),
             watermark_basis=basis,
         )
+
+    def _told(self, publication: Publication) -> Mapping[str, Any] | None:
+        """Return what readers have to know of the files, unless these say it themselves."""
+        form = self.config.target.part_format
+        if form.kind.has_columns:
+            return None
+        columns = self.contents.columns_of(publication)
+        pairs = zip(publication.content, columns, strict=True)
+        known = [(file.name, schema) for file, schema in pairs if schema is not None]
+        return tell(form, unified(known))
 
     def _former_marker(self, partition: Partition) -> str | None:
         """Return the name of the current marker if the pipeline's marker was renamed since."""

@@ -38,6 +38,15 @@ _PARTS_KEPT = 50_000
 """Part files of messages that are kept in memory, about 1 KB each."""
 
 
+@dataclass(frozen=True, eq=False)
+class _Planned:
+    """What the plan of a window says of the files that it writes."""
+
+    columns: pa.Schema
+    path_columns: frozenset[str]
+    """The columns that the source has from the paths of its files."""
+
+
 @dataclass(frozen=True)
 class Contents:
     """The contents of one pipeline's partitions. Changes nothing."""
@@ -117,23 +126,37 @@ class Contents:
         A lost plan is skipped: no rows depend on it. Windows that were reset are included only if
         the reset found no file to take columns from.
         """
+        for item in reversed(self.ledger.contributions.to(partition)):
+            planned = self._planned(item.window, item.plan_digest)
+            if planned is None:
+                continue
+            yield planned.columns
+            if item.kind.replaces and not set(planned.columns.names) <= planned.path_columns:
+                return
+
+    def columns_of(self, publication: Publication) -> list[pa.Schema | None]:
+        """Return the planned columns of each of a revision's files; None if its plan is lost."""
+        plans = {(file.window, file.plan_digest) for file in publication.content}
+        found = {plan: self._planned(*plan) for plan in plans}
+        planned = [found[file.window, file.plan_digest] for file in publication.content]
+        return [item and item.columns for item in planned]
+
+    def _planned(self, window: int, digest: str) -> _Planned | None:
+        """Read the plan of a window for the columns that it writes."""
         import pyarrow as pa
 
-        for item in reversed(self.ledger.contributions.to(partition)):
-            root = layout.plan_root(self.roots.work, item.window, item.plan_digest)
-            try:
-                scan = read_plan(self.storage, root)
-            except (StateFileLost, StateFileDamaged):
-                continue
-            config = PipelineConfig.from_resolved(scan.config)
-            source = config.source
-            schema = Reading.of(source, open_source(source, self.storage), scan.pin).schema
-            names = data_columns(schema.names, config.target.partition_by)
-            yield pa.schema(
-                [schema.field(name) for name in names if name not in config.unpublished]
-            )
-            if item.kind.replaces and not set(names) <= set(source.path_columns):
-                return
+        root = layout.plan_root(self.roots.work, window, digest)
+        try:
+            scan = read_plan(self.storage, root)
+        except (StateFileLost, StateFileDamaged):
+            return None
+        config = PipelineConfig.from_resolved(scan.config)
+        source = config.source
+        schema = Reading.of(source, open_source(source, self.storage), scan.pin).schema
+        names = data_columns(schema.names, config.target.partition_by)
+        published = [name for name in names if name not in config.unpublished]
+        columns = pa.schema([schema.field(name) for name in published])
+        return _Planned(columns, frozenset(source.path_columns))
 
     def commit_plan(self, path: str) -> CommitPlan:
         """Read the plan of one commit, whose path in the work directory the ledger has."""

@@ -16,6 +16,7 @@ from tidegate.model.publication import (
 )
 from tidegate.model.watermark import Evaluation, Reason
 from tidegate.model.wire import pretty
+from tidegate.physical.parts import PartFiles
 from tidegate.stage import layout
 from tidegate.target.schema import unified
 
@@ -70,7 +71,10 @@ class Gatekeeper:
         suite = load_suite(self.config.gate.suite) if self.config.gate else None
         files = tuple(self.contents.files_of(publication))
         planned = functools.partial(self.contents.planned_columns, partition)
-        content = GateInput(partition, files, unified, planned)
+        form = self.config.target.part_format
+        told = () if form.kind.has_columns else self.contents.columns_of(publication)
+        parts = PartFiles(form, dict(zip(files, told, strict=False)))
+        content = GateInput(partition, files, unified, planned, parts)
         if suite is not None:
             # Not counted: it says nothing of the suite.
             prepare()

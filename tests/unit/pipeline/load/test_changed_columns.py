@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from tidegate.errors import KindsMixed
+from tidegate.errors import ColumnsDrifted, KindsMixed
 from tidegate.model.plan import Pin
 from tidegate.model.row_kind import CHANGE_TYPE
-from tidegate.pipeline.load.changed_columns import check_kinds, notes_on_columns
+from tidegate.pipeline.load.changed_columns import check_columns, check_kinds, notes_on_columns
 
 
 def pin(*names: str) -> Pin:
@@ -54,3 +54,47 @@ def test_rows_come_with_kinds_always_or_never(kinds: str) -> None:
     for before, now in ((["a"], ["a", CHANGE_TYPE]), (["a", CHANGE_TYPE], ["b"])):
         with pytest.raises(KindsMixed):
             check_kinds(config, pin(*before), now)
+
+
+def config_of(evolve: str, *, may_widen: bool = True) -> Any:
+    part_format = SimpleNamespace(kind=SimpleNamespace(may_widen=may_widen))
+    target = SimpleNamespace(evolution=evolve, part_format=part_format)
+    return SimpleNamespace(name="orders", target=target)
+
+
+@pytest.mark.parametrize(
+    ("evolve", "before", "now", "said"),
+    [
+        ("widen", "ab", "c", None),
+        ("add_columns", "ab", "ab", None),
+        ("add_columns", "ab", "cba", None),
+        ("add_columns", "ab", "a", "column 'b' is gone"),
+        ("none", "ab", "ab", None),
+        ("none", "ab", "abc", "column 'c' (int64) is new"),
+        ("none", "ab", "ba", "the columns stand in another order"),
+        ("none", "ab", "bc", "column 'a' is gone; column 'c' (int64) is new"),
+    ],
+)
+def test_columns_may_change_as_far_as_evolve_says(
+    evolve: str, before: str, now: str, said: str | None
+) -> None:
+    if said is None:
+        check_columns(config_of(evolve), pin(*before), pin(*now))
+        return
+    with pytest.raises(ColumnsDrifted) as refused:
+        check_columns(config_of(evolve), pin(*before), pin(*now))
+    assert refused.value.values["problem"] == said
+
+
+@pytest.mark.parametrize("evolve", ["none", "add_columns"])
+@pytest.mark.parametrize("may_widen", [True, False])
+def test_column_of_another_type_is_refused_with_both_and_a_way_out(
+    evolve: str, *, may_widen: bool
+) -> None:
+    before, now = (Pin("table", None, (("a", kind),)) for kind in ("int32", "int64"))
+
+    with pytest.raises(ColumnsDrifted, match="column 'a' is int64 now, and was int32") as refused:
+        check_columns(config_of(evolve, may_widen=may_widen), before, now)
+
+    assert ("`target.evolve: widen`" in str(refused.value)) == may_widen
+    assert "`tidegate reset orders`" in str(refused.value)

@@ -1,0 +1,56 @@
+"""Errors of what the files of the target cannot have, or be."""
+
+from tidegate.errors.base import TerminalError
+
+
+class ColumnUnfit(TerminalError):
+    """A column has a type that the format of the target does not have."""
+
+    column: str
+    type: str
+    format: str
+    problem: str
+    template = (
+        "`target.format: {format}`: column '{column}' has the type {type}, which cannot be "
+        "written: {problem}. Set another `target.format`, or leave the column out by listing the "
+        "others in `source.read.columns`."
+    )
+
+
+class ValueUnfit(TerminalError):
+    """A value cannot be written in the format of the target."""
+
+    column: str
+    value: str
+    format: str
+    rule: str
+    template = (
+        "`target.format: {format}`: column '{column}' has {value}, which cannot be written. "
+        "Quarantine such rows with a row rule, as `{{name: writable, where: {rule}}}`, or set "
+        "another `target.format`."
+    )
+
+
+class ColumnsDrifted(TerminalError):
+    """A window has other columns than the table that it is written to may have."""
+
+    pipeline: str
+    problem: str
+    evolve: str
+    remedy: str
+    template = (
+        "pipeline '{pipeline}': {problem}; expected the columns of the windows before, by "
+        "`target.evolve: {evolve}`. {remedy}"
+    )
+
+
+class FormatNotJoined(TerminalError):
+    """The files of a table have a format whose files are not joined to larger ones."""
+
+    pipeline: str
+    format: str
+    template = (
+        "pipeline '{pipeline}': expected files of Parquet to join, found `target.format: "
+        "{format}`. Leave the files as they are: small ones of a window are put together while "
+        "they are written."
+    )

@@ -1,0 +1,115 @@
+"""Part files in ORC: stripes end with row groups, so that their boundaries depend on rows alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.orc as orc
+
+from tidegate.errors import ValueUnfit
+from tidegate.model.part_format import NO_COMPRESSION
+from tidegate.physical.orc import OrcRows
+from tidegate.physical.parts.odd_values import odd_columns
+from tidegate.physical.parts.physical_rows import PhysicalPartRows
+from tidegate.physical.parts.types import is_odd, stored_schema, unfit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import pyarrow.dataset as ds
+
+    from tidegate.model.part_format import PartFormat
+    from tidegate.physical.parts.protocol import PartKind, Unfit
+
+_PER_SECOND = {"ms": 10**3, "us": 10**6, "ns": 10**9}
+_LEAST_BATCH_ROWS = 1 << 16
+"""The library copies rows in batches of a fixed size, whose memory it takes at once."""
+
+
+class OrcParts:
+    """See `PartKind`."""
+
+    def unfit(self, schema: pa.Schema, form: PartFormat) -> Iterator[Unfit]:
+        """Yield columns whose type ORC does not have."""
+        del form
+        return unfit(schema, _refusal)
+
+    def writer(self, file: BinaryIO, first: pa.RecordBatch, form: PartFormat) -> OrcWriter:
+        """Begin a file."""
+        return OrcWriter(file, first, form.compression)
+
+    def rows(self, path: str, form: PartFormat, columns: pa.Schema | None) -> PhysicalPartRows:
+        """Open a file; ORC knows fewer types than Arrow, such as times in nanoseconds only."""
+        del form
+        return PhysicalPartRows(OrcRows, path, columns)
+
+    def dataset_format(self, form: PartFormat, columns: pa.Schema) -> ds.FileFormat:
+        """Return Arrow's own."""
+        # It imports pandas, which a task does not need.
+        import pyarrow.dataset as ds
+
+        del form, columns
+        return ds.OrcFileFormat()
+
+
+class OrcWriter:
+    """See `PartWriter`.
+
+    Args:
+        file: new and empty.
+        first: the first row group.
+        compression: the codec.
+    """
+
+    def __init__(self, file: BinaryIO, first: pa.RecordBatch, compression: str) -> None:
+        self._schema = stored_schema(first.schema)
+        self._writer = orc.ORCWriter(
+            file,
+            compression="uncompressed" if compression == NO_COMPRESSION else compression,
+            batch_size=max(_LEAST_BATCH_ROWS, first.num_rows),
+            # A stripe ends after every batch that fills a buffer, whatever the library guesses.
+            stripe_size=1,
+        )
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        """Write one row group, mostly as a stripe.
+
+        Raises:
+            ValueUnfit: other readers could not read a time that the library would write.
+        """
+        for name in odd_columns(rows, _before_the_epoch):
+            raise ValueUnfit(
+                column=name,
+                value="a time before 1970 that is no whole second",
+                format="orc",
+                rule=f"{name} is null or {name} >= '1970-01-01'",
+            )
+        # A copy that begins where its buffers begin: the library writes other values of the structs
+        # of a slice.
+        whole = pa.concat_batches([rows, rows.slice(0, 0)]).cast(self._schema)
+        self._writer.write(pa.Table.from_batches([whole]))
+
+    def close(self) -> None:
+        """Write the tail."""
+        self._writer.close()
+
+
+def _before_the_epoch(values: pl.Expr, kind: Any) -> pl.Expr | None:
+    """Return where the library would write negative fractions, on which Java's reader fails."""
+    if not isinstance(kind, pl.Datetime):
+        return None
+    count, second = values.to_physical(), _PER_SECOND[kind.time_unit]
+    return (count < 0) & (count % second != 0)
+
+
+def _refusal(kind: pa.DataType) -> str | None:
+    if is_odd(kind) or pa.types.is_time(kind) or pa.types.is_null(kind):
+        return "ORC has no such type"
+    if pa.types.is_unsigned_integer(kind):
+        return "ORC has signed integers only"
+    return None
+
+
+KIND: PartKind = OrcParts()
