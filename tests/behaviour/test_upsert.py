@@ -16,6 +16,7 @@ from pyiceberg.expressions import In
 
 from small_lake import DAY, DAY_1, NOW, SCHEMA, SmallLake, day, interval, known, load, local
 from small_lake import publish as publish_all
+from tidegate import read_committed
 from tidegate.errors import ChangesGone, ConfigInvalid, KeyMissing, KeyUnusable
 from tidegate.model.run import Run
 
@@ -119,6 +120,18 @@ def test_rows_are_replaced_added_and_removed_by_their_key(lake: ChangingLake) ->
     assert lake.published() == lake.state() == {2: (1, 21), 3: (2, 30), 4: (1, 40)}
     revisions = {it.partition: it.revision for it in pipeline.ledger.partitions.all()}
     assert revisions == {day(1): 2, day(2): 1}
+
+
+@pytest.mark.parametrize("form", ["orc", "avro"])
+def test_other_formats_that_say_their_columns_are_merged_too(lake: ChangingLake, form: str) -> None:
+    keys = {"source": CHANGES, "target": {"format": form}}
+    lake.write({1: (1, 10), 2: (1, 20)})
+    publish_all(lake.loaded(**keys))
+    lake.write({1: (1, 11), 3: (1, 30)}, deleted=(2,))
+    publish_all(lake.loaded(**keys))
+
+    rows = read_committed(lake.target).to_table(columns=["id", "amount"]).to_pylist()
+    assert sorted((it["id"], it["amount"]) for it in rows) == [(1, 11), (3, 30)]
 
 
 def test_row_that_moves_leaves_its_old_partition(lake: ChangingLake) -> None:

@@ -50,7 +50,7 @@ class FormatNotJoined(TerminalError):
     pipeline: str
     format: str
     template = (
-        "pipeline '{pipeline}': expected files of Parquet to join, found `target.format: "
-        "{format}`. Leave the files as they are: small ones of a window are put together while "
-        "they are written."
+        "pipeline '{pipeline}': expected files that say their columns to join, found "
+        "`target.format: {format}`. Leave the files as they are: small ones of a window are put "
+        "together while they are written."
     )

@@ -61,6 +61,7 @@ KINDS: Mapping[str, FormatKind] = MappingProxyType(
                 NO_COMPRESSION: ".orc",
             },
             has_row_groups=True,
+            is_assembled=True,
         ),
         "csv": FormatKind(
             {NO_COMPRESSION: ".csv", "gzip": ".csv.gz", "zstd": ".csv.zst"},
@@ -72,7 +73,10 @@ KINDS: Mapping[str, FormatKind] = MappingProxyType(
             has_columns=False,
         ),
         # The header says which codec it is, so that the name need not, as in Spark.
-        "avro": FormatKind(dict.fromkeys(("deflate", "snappy", "zstd", NO_COMPRESSION), ".avro")),
+        "avro": FormatKind(
+            dict.fromkeys(("deflate", "snappy", "zstd", NO_COMPRESSION), ".avro"),
+            is_assembled=True,
+        ),
     }
 )
 """All formats of part files by their names in a pipeline file."""

@@ -19,9 +19,11 @@ import pyarrow as pa
 
 from tidegate.errors import ContentUnreadable, RowsLost
 from tidegate.model.message import EventTimes
+from tidegate.model.part_format import PARQUET, PartFormat
 from tidegate.model.wire import text_digest
-from tidegate.physical import BATCH_ROWS, open_rows
+from tidegate.physical import BATCH_ROWS
 from tidegate.physical.arrays import integer_column
+from tidegate.physical.parts import open_part
 from tidegate.read.upsert import NewestChanges, conformed, ordered_changes, replaced
 from tidegate.stage import layout
 from tidegate.stage.change_spill import ChangeSpill
@@ -33,8 +35,8 @@ if TYPE_CHECKING:
 
     from tidegate.model.message import PartFile
     from tidegate.model.partition import Partition
-    from tidegate.physical import PhysicalRows
     from tidegate.physical.arrays import Integers
+    from tidegate.physical.parts import PartRows
     from tidegate.read.keys import KeyIndex
     from tidegate.storage import Storage
 
@@ -82,6 +84,7 @@ class MergeSpec:
     unify: Callable[[Iterable[tuple[str, pa.Schema]]], pa.Schema]
     """(path, schema) of files → the columns that a reader of the table sees."""
     limits: WriteLimits = field(default_factory=WriteLimits)
+    form: PartFormat = PARQUET
 
 
 @dataclass(frozen=True)
@@ -130,7 +133,7 @@ class Merge:
         with ChangeSpill(self._keys, self._columns, self._spec.memory) as spill:
             rows = sum(item.rows for item in self._made_of.changes)
             for change in self._made_of.changes:
-                for batch in _batches(change.path):
+                for batch in self._batches(change.path):
                     spill.append(ordered_changes(batch, change.window, self._columns), rows)
             newest = spill.newest()
             found = self._matches(newest)
@@ -152,8 +155,13 @@ class Merge:
         return MergedFiles((), parts)
 
     def _counted(self, item: StandingFile) -> int:
-        with _opened(item.path) as file:
+        with _opened(item.path, self._spec.form) as file:
             return file.rows
+
+    def _batches(self, path: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """Read a file, by default with all of its columns."""
+        with _opened(path, self._spec.form) as file:
+            yield from file.batches(file.schema.names if columns is None else columns)
 
     def _matches(self, newest: Sequence[NewestChanges]) -> dict[str, _Matches]:
         """Find the rows of standing files that have a change; only their keys are read."""
@@ -171,10 +179,11 @@ class Merge:
         self, index: KeyIndex, number: int, found: dict[str, _Matches], item: StandingFile
     ) -> None:
         keys = pa.schema([self._columns.field(name) for name in self._keys])
-        with _opened(item.path) as file:
-            for start, batch in file.batches(self._keys, 0, file.rows):
-                rows, places = index.find(conformed(batch, keys))
-                found[item.name].add(start + rows, number, places)
+        start = 0
+        for batch in self._batches(item.path, self._keys):
+            rows, places = index.find(conformed(batch, keys))
+            found[item.name].add(start + rows, number, places)
+            start += batch.num_rows
 
     def _written(self, newest: Sequence[NewestChanges], found: dict[str, _Matches]) -> MergedFiles:
         standing = self._made_of.standing
@@ -208,10 +217,10 @@ class Merge:
         """Read standing files with their changes applied."""
         for item in files:
             matches = found[item.name].ordered()
-            with _opened(item.path) as file:
-                for start, batch in file.batches(file.schema.names, 0, file.rows):
-                    rows = conformed(batch, self._columns)
-                    yield matches.applied(newest, start, rows)
+            start = 0
+            for batch in self._batches(item.path):
+                yield matches.applied(newest, start, conformed(batch, self._columns))
+                start += batch.num_rows
 
     def _parts(
         self, files: Sequence[StandingFile], batches: Iterator[pa.RecordBatch]
@@ -219,10 +228,11 @@ class Merge:
         """Write rows to files whose names follow from their ingredients."""
         unit = text_digest("\n".join([self._made_of.digest, *(item.name for item in files)]), 12)
         folder = layout.attempt_staged(unit, self._attempt)
+        extension = self._spec.form.extension
         writers = PartWriters(
             self._open_file,
-            lambda counter: layout.part_name(self._made_of.digest, unit, counter),
-            PartShape(tuple(self._columns.names), lambda _: EventTimes()),
+            lambda counter: layout.part_name(self._made_of.digest, unit, counter, extension),
+            PartShape(tuple(self._columns.names), lambda _: EventTimes(), self._spec.form),
             self._spec.limits,
         )
         to = Destination(self._made_of.partition, folder)
@@ -319,23 +329,17 @@ def _published_columns(paths: Sequence[str], spec: MergeSpec) -> pa.Schema:
     """Return the columns of the revision, which hold the values of all files."""
     schemas = []
     for path in paths:
-        with _opened(path) as file:
+        with _opened(path, spec.form) as file:
             schemas.append((path, file.schema))
     whole = spec.unify(schemas)
     return pa.schema([column for column in whole if column.name not in spec.unpublished])
 
 
-def _batches(path: str) -> Iterator[pa.RecordBatch]:
-    with _opened(path) as file:
-        for _, batch in file.batches(file.schema.names, 0, file.rows):
-            yield batch
-
-
 @contextmanager
-def _opened(path: str) -> Iterator[PhysicalRows]:
+def _opened(path: str, form: PartFormat) -> Iterator[PartRows]:
     """Open a file; an error while it is read names it."""
     try:
-        with open_rows(pa.OSFile(path), "parquet") as rows:
+        with open_part(path, form) as rows:
             yield rows
     except (OSError, pa.ArrowException) as broken:
         raise (

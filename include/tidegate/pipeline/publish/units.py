@@ -50,8 +50,11 @@ class Units:
     @property
     def inputs(self) -> Mapping[str, Any]:
         """What decides the bytes of every unit besides its ingredients."""
+        target = self.config.target
         return {
-            "rolling": self.config.target.rolling.model_dump(mode="json"),
+            "form": target.part_format.to_json(),
+            "row_group": target.row_group.model_dump(mode="json"),
+            "rolling": target.rolling.model_dump(mode="json"),
             "fingerprint": dict(library_fingerprint()),
         }
 
@@ -124,4 +127,5 @@ class Units:
             memory=self.config.source.split.max_delete_memory,
             unify=unified,
             limits=StageSpec.limits_of(self.config.target),
+            form=self.config.target.part_format,
         )
