@@ -51,13 +51,22 @@ class Contestant:
         launch: how it is started.
         job: file that says what it does.
         out: emptied before; each round writes into a folder of its own below it.
+        longest_seconds: of a round; then it is ended.
     """
 
-    def __init__(self, name: str, launch: Launch, job: Path, out: Path) -> None:
+    def __init__(
+        self,
+        name: str,
+        launch: Launch,
+        job: Path,
+        out: Path,
+        longest_seconds: float = _LONGEST_ROUND_SECONDS,
+    ) -> None:
         self._name = name
         self._launch = launch
         self._job = job
         self._out = out
+        self._longest = longest_seconds
 
     def __enter__(self) -> Self:
         shutil.rmtree(self._out, ignore_errors=True)
@@ -101,7 +110,7 @@ class Contestant:
         shutil.rmtree(self._out / str(self._number - 1))
 
     def _round(self, started: float, cpu: float) -> Round:
-        limit = threading.Timer(_LONGEST_ROUND_SECONDS, self._process.kill)
+        limit = threading.Timer(self._longest, self._process.kill)
         limit.start()
         try:
             go_file(self._out, self._number).touch()
@@ -112,8 +121,8 @@ class Contestant:
                     return Round(wall, used, self._tree.peak_bytes)
         finally:
             limit.cancel()
-        if time.perf_counter() - started >= _LONGEST_ROUND_SECONDS:
-            msg = f"a round took more than {_LONGEST_ROUND_SECONDS:.0f} s"
+        if time.perf_counter() - started >= self._longest:
+            msg = f"a round took more than {self._longest:.0f} s"
             raise ContestantEnded(msg)
         log = (self._out / "log.txt").read_text()
         msg = f"{self._name} ended with {self._process.wait()}:\n{log[-3000:]}"

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 SUMS = "count(*), sum(id), sum(round(amount * 100)::BIGINT), sum(epoch_us(happened_at) % 1000003)"
 
+_LONGEST_ROUND_SECONDS = 1800.0
+
 
 def flink_job(source: Path) -> Job:
     """Write everything by the column `part`."""
@@ -39,7 +41,7 @@ def measure(folder: Path, rows: int, partitions: int, rounds: int) -> Iterator[s
     source = make_rows(folder, rows, partitions)
     job, out = folder / "flink-job.json", folder / "flink"
     flink_job(source).write(job)
-    with Contestant("flink", flink_launch(), job, out) as engine:
+    with Contestant("flink", flink_launch(), job, out, _LONGEST_ROUND_SECONDS) as engine:
         cold = engine.cold()
         laps = []
         for _ in range(rounds):
