@@ -214,6 +214,7 @@ def test_value_that_the_format_cannot_spell_is_quarantined_as_the_error_says(
     assert math.isnan(pq.read_table(aside)["x"][0].as_py())
 
 
+@pytest.mark.follows("FormatNotJoined")
 @pytest.mark.parametrize("form", ["csv", "json"])
 def test_files_that_do_not_say_their_columns_are_not_joined(lake: SmallLake, form: str) -> None:
     lake.commit({1: 1, 2: 1})
@@ -222,6 +223,10 @@ def test_files_that_do_not_say_their_columns_are_not_joined(lake: SmallLake, for
 
     with pytest.raises(FormatNotJoined, match=rf"found `target\.format: {form}`"):
         pipeline.compact(day(1), CompactionRule(1 << 20, 1 << 20, 1), "cli", NOW)
+
+    lake.commit({1: 1, 2: 1})
+    take(lake, format=form)
+    assert len(published(lake)) == 2
 
 
 @pytest.mark.parametrize("form", ["orc", "avro"])
