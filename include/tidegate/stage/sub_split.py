@@ -204,6 +204,7 @@ class _Attempt:
         self._kept = self._writers(shape, spec.limits, self._handed_on)
         aside = PartShape((*schema.names, QUARANTINED_BY), _no_event_times)
         self._aside = self._writers(aside, spec.limits)
+        self._destinations: dict[Partition, Destination] = {}
         self._rows_read = 0
         self._rows_kept = 0
         self._hits: Counter[str] = Counter(dict.fromkeys(self._rules.names, 0))
@@ -269,9 +270,12 @@ class _Attempt:
         return pa.concat_batches(wanted) if wanted else batch.slice(0, 0)
 
     def _destination(self, partition: Partition) -> Destination:
-        staged = layout.attempt_staged(self._place.sub_split, self._place.attempt)
-        folder = posixpath.join(staged, partition.path) if partition.path else staged
-        return Destination(partition, folder)
+        # Of a batch of many partitions, making their paths again would take longer than their rows.
+        if partition not in self._destinations:
+            staged = layout.attempt_staged(self._place.sub_split, self._place.attempt)
+            folder = posixpath.join(staged, partition.path) if partition.path else staged
+            self._destinations[partition] = Destination(partition, folder)
+        return self._destinations[partition]
 
     def _copied(self, part: WholePart, path: str) -> PartFile:
         full = self._full(path)
