@@ -1,4 +1,4 @@
-"""A sub-split's part in assembling rows whose part files would be many and small."""
+"""A sub-split's part in assembling rows that belong to the same partitions."""
 
 from __future__ import annotations
 
