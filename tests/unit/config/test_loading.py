@@ -411,6 +411,12 @@ MISTAKES = {
         5,
         "expected a list of columns such as [region, -ordered_at]",
     ),
+    "order of an upsert": (
+        "target: {path: /x, write: upsert, keys: [id], sort_by: [at]}",
+        "target.sort_by",
+        5,
+        "would lose the order of changes, which `write: upsert` needs",
+    ),
     "rows brought together without keys": (
         "target: {path: /x, shuffle_by_partition: true}",
         "target.shuffle_by_partition",
