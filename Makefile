@@ -65,6 +65,10 @@ bench: .venv/.dev setup ## Measure against Spark, DuckDB and polars; prints Mark
 	$(RUN) python -m benchmarks --case orders
 	$(RUN) python -m benchmarks --case days --million-rows 20 --large 0
 	$(RUN) python -m benchmarks --case lineitem --large 0
+	for partitions in 1 100 2000; do \
+	    $(RUN) python -m benchmarks --case partitioned --million-rows 20 --large 0 --partitions $$partitions || exit; \
+	done
+	$(RUN) python -m benchmarks.pruning
 
 bench-peers: .venv/.dev setup $(PEERS)/.ready ## Measure Iceberg tables against Spark with Iceberg, pyiceberg, DuckDB and polars
 	$(RUN) python -m benchmarks.peers

@@ -28,6 +28,7 @@ from benchmarks.launching import ON_SPARK, launch
 from benchmarks.lineitem import lineitem_job, make_lineitem
 from benchmarks.measure import Contestant
 from benchmarks.orders import days_job, make_orders, orders_job, repeat_files
+from benchmarks.partitioned_rows import make_rows, partitioned_job
 from benchmarks.planning import plan_many_files
 from benchmarks.versions import measured_with
 
@@ -40,20 +41,34 @@ TITLES = {
     "tidegate-threads": "Tidegate, data path in one process",
     "tidegate-reading": "the same, nothing copied",
     "tidegate-published": "Tidegate, loaded and published in one process",
+    "tidegate-together": "the same, `shuffle_by_partition`",
     "tidegate-spark": "Tidegate on Spark",
+    "tidegate-spark-together": "Tidegate on Spark, `shuffle_by_partition`",
     "spark": "Spark: read, filter, write.partitionBy",
+    "spark-together": "Spark: the same after repartition(key)",
     "duckdb": "DuckDB: COPY … PARTITION_BY",
     "polars": "polars: scan, sink_parquet(PartitionBy)",
     "polars-level-1": "the same at zstd level 1, Arrow's default",
 }
-_JOBS = {"orders": orders_job, "days": days_job, "lineitem": lineitem_job}
+PARTITIONED = "partitioned"
+_JOBS = {
+    "orders": orders_job,
+    "days": days_job,
+    "lineitem": lineitem_job,
+    PARTITIONED: partitioned_job,
+}
 _USUAL = (
     Compared("tidegate-threads", "polars", warm_goal=0.8),
     Compared("tidegate-threads", "polars-level-1"),
     Compared("tidegate-threads", "duckdb"),
     Compared("tidegate-spark", "spark", warm_goal=4, cold_goal=3),
 )
-_CASES = {"tidegate-reading": ("days",)}
+_CASES = {
+    "tidegate-reading": ("days",),
+    "tidegate-together": (PARTITIONED,),
+    "tidegate-spark-together": (PARTITIONED,),
+    "spark-together": (PARTITIONED,),
+}
 """The cases of engines that have nothing to say in others."""
 _COMPARED = {
     "orders": _USUAL,
@@ -64,6 +79,13 @@ _COMPARED = {
         Compared("tidegate-reading", "polars"),
         Compared("tidegate-published", "polars"),
         Compared("tidegate-spark", "spark", warm_goal=4, cold_goal=3),
+    ),
+    PARTITIONED: (
+        Compared("tidegate-spark", "spark", warm_goal=2.5),
+        Compared("tidegate-spark-together", "spark-together", warm_goal=2.5),
+        Compared("tidegate-threads", "polars"),
+        Compared("tidegate-threads", "duckdb"),
+        Compared("tidegate-together", "tidegate-threads"),
     ),
 }
 
@@ -77,10 +99,11 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=CONTESTANTS)
     parser.add_argument("--rounds", type=int, default=5, help="warm rounds per engine")
     parser.add_argument("--million-rows", type=int, default=10, help="in ten files")
+    parser.add_argument("--partitions", type=int, default=100, help="of the case partitioned")
     parser.add_argument("--large", type=int, default=10, help="input of the memory test; 0: none")
     parser.add_argument("--keep", action="store_true", help="leave data and output in the folder")
     given = parser.parse_args()
-    job, work = _job(given.case, given.folder, given.million_rows)
+    job, work = _job(given.case, given.folder, given.million_rows, given.partitions)
     source = Path(job.source)
     size = sum(path.stat().st_size for path in source.glob("*.parquet"))
     print(
@@ -117,8 +140,11 @@ def main() -> None:
         shutil.rmtree(given.folder)
 
 
-def _job(case: str, folder: Path, million_rows: int) -> tuple[Job, str]:
+def _job(case: str, folder: Path, million_rows: int, partitions: int) -> tuple[Job, str]:
     """Make the data of a case unless it is there; gives the job, and says what it is."""
+    if case == PARTITIONED:
+        rows = make_rows(folder / case, million_rows * 1_000_000, partitions)
+        return partitioned_job(rows), f"write to {partitions:,} partitions"
     made = folder / f"{case}-{million_rows}"
     if case == "lineitem":
         job = lineitem_job(make_lineitem(made, million_rows))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmarks.job import Job
-    from benchmarks.rounds import Work
+    from benchmarks.rounds import Contestant, Work
     from tidegate.execute import Executor
 
 CORES = len(os.sched_getaffinity(0))
@@ -67,8 +67,15 @@ def tidegate_spark(job: Job) -> Iterator[Work]:
 
 
 @contextmanager
+def together(job: Job, engine: Contestant) -> Iterator[Work]:
+    """Bring the rows of each partition together before they are written."""
+    with engine(replace(job, shuffle=True)) as work:
+        yield work
+
+
+@contextmanager
 def spark(job: Job) -> Iterator[Work]:
-    """Use Spark's own reader, filter and partitioned writer."""
+    """Use Spark's own reader, filter and partitioned writer, and its shuffle where asked for."""
     from pyspark.sql import SparkSession
     from pyspark.sql.functions import date_trunc, to_date
 
@@ -83,8 +90,11 @@ def spark(job: Job) -> Iterator[Work]:
 
     def write(out: Path) -> None:
         kept = session.read.parquet(job.source).filter(job.condition)
-        dated = kept.withColumn("dt", to_date(date_trunc(job.unit, job.event_time)))
-        dated.write.partitionBy("dt").parquet(str(out / "table"))
+        if not job.partition_column:
+            kept = kept.withColumn("dt", to_date(date_trunc(job.unit, job.event_time)))
+        if job.shuffle:
+            kept = kept.repartition(job.key)
+        kept.write.partitionBy(job.key).parquet(str(out / "table"))
 
     yield write
     session.stop()
@@ -99,12 +109,14 @@ def duckdb(job: Job) -> Iterator[Work]:
     connection.execute(f"SET threads = {CORES}")
     connection.execute("SET TimeZone = 'UTC'")
 
+    made = f", date_trunc('{job.unit}', {job.event_time})::DATE AS dt"
+    made = "" if job.partition_column else made
+
     def copy(out: Path) -> None:
         out.mkdir(parents=True)
         connection.execute(
-            f"COPY (SELECT *, date_trunc('{job.unit}', {job.event_time})::DATE AS dt "
-            f"FROM '{job.source}/*.parquet' WHERE {job.condition}) "
-            f"TO '{out}/table' (FORMAT parquet, COMPRESSION zstd, PARTITION_BY (dt))"
+            f"COPY (SELECT *{made} FROM '{job.source}/*.parquet' WHERE {job.condition}) "
+            f"TO '{out}/table' (FORMAT parquet, COMPRESSION zstd, PARTITION_BY ({job.key}))"
         )
 
     yield copy
@@ -120,8 +132,10 @@ def polars(job: Job, level: int | None = None) -> Iterator[Work]:
 
     def sink(out: Path) -> None:
         kept = engine.scan_parquet(f"{job.source}/*.parquet").filter(engine.sql_expr(job.condition))
-        kept.with_columns(dt=start).sink_parquet(
-            engine.PartitionBy(out / "table", key="dt", include_key=False),
+        if not job.partition_column:
+            kept = kept.with_columns(dt=start)
+        kept.sink_parquet(
+            engine.PartitionBy(out / "table", key=job.key, include_key=False),
             mkdir=True,
             compression="zstd",
             compression_level=level,
@@ -143,8 +157,11 @@ CONTESTANTS: Contestants = {
     "tidegate-threads": tidegate_threads,
     "tidegate-reading": tidegate_reading,
     "tidegate-published": tidegate_published,
+    "tidegate-together": functools.partial(together, engine=tidegate_threads),
     "tidegate-spark": tidegate_spark,
+    "tidegate-spark-together": functools.partial(together, engine=tidegate_spark),
     "spark": spark,
+    "spark-together": functools.partial(together, engine=spark),
     "duckdb": duckdb,
     "polars": polars,
     "polars-level-1": functools.partial(polars, level=1),

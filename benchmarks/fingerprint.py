@@ -22,10 +22,10 @@ def fingerprint(files: list[Path], job: Job) -> Fingerprint:
         connection.execute("SET TimeZone = 'UTC'")
         found = connection.execute(
             f"""
-            SELECT left(regexp_extract(filename, 'dt=([^/]+)', 1), {job.key_characters}) AS dt,
-                   count(*), {", ".join(job.sums)}
+            SELECT left(regexp_extract(filename, '/{job.key}=([^/]+)', 1), {job.key_characters})
+                       AS value, count(*), {", ".join(job.sums)}
             FROM read_parquet(?, filename = true, hive_partitioning = false)
-            GROUP BY dt ORDER BY dt
+            GROUP BY value ORDER BY value
             """,
             [[os.fspath(path) for path in files]],
         )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pathlib import Path
 
+_LONGEST_VALUE = 255
 _KEY_CHARACTERS = {"day": 10, "month": 7}
 
 
@@ -28,7 +29,7 @@ class Job:
     event_time: str
     """Column whose day or month the output is partitioned by, as `dt`."""
     unit: str
-    """`day` or `month`."""
+    """`day` or `month`; of no matter if there is a partition column."""
     sums: tuple[str, ...]
     """SQL aggregates that tell the rows of a partition apart."""
     table: str = ""
@@ -44,6 +45,12 @@ class Job:
 
     copy_whole_files: str = "auto"
     """Tidegate's `target.copy_whole_files`."""
+    partition_column: str = ""
+    """Column that the output is partitioned by instead of the event time."""
+    shuffle: bool = False
+    """Tidegate's `target.shuffle_by_partition`."""
+    sort_by: tuple[str, ...] = ()
+    """Tidegate's `target.sort_by`."""
 
     @property
     def condition(self) -> str:
@@ -51,8 +58,15 @@ class Job:
         return self.filter or "true"
 
     @property
+    def key(self) -> str:
+        """The name of the output's partition key."""
+        return self.partition_column or "dt"
+
+    @property
     def key_characters(self) -> int:
         """How much of a partition's value counts: engines write a month as its first day."""
+        if self.partition_column:
+            return _LONGEST_VALUE
         return _KEY_CHARACTERS[self.unit]
 
     def write(self, path: Path) -> None:

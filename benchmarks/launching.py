@@ -9,8 +9,8 @@ from pathlib import Path
 from benchmarks.contestants import CORES
 from benchmarks.measure import Launch
 
-ON_SPARK = ("tidegate-spark", "spark")
-_PLAIN_JVM = ("spark",)
+ON_SPARK = ("tidegate-spark", "tidegate-spark-together", "spark", "spark-together")
+_PLAIN_JVM = ("spark", "spark-together")
 """Started without the JVM options of `make setup`, which make Spark's own work slower once warm."""
 _HERE = Path(__file__).parent
 

@@ -103,7 +103,7 @@ class Contestant:
     def written(self) -> list[Path]:
         """Give the part files of the last round."""
         folder = self._out / str(self._number - 1)
-        return sorted(path for path in folder.rglob("*.parquet") if "dt=" in path.parent.name)
+        return sorted(path for path in folder.rglob("*.parquet") if "=" in path.parent.name)
 
     def forget(self) -> None:
         """Remove what the last round wrote."""

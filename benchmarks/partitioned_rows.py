@@ -15,8 +15,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchmarks.job import Job
+
 ROWS = 20_000_000
 PARTITIONS = (1, 100, 2_000)
+SUMS = (
+    "sum(id)",
+    "sum(round(amount * 100)::BIGINT)",
+    "bit_xor(hash(text))",
+    "sum(epoch_us(happened_at) % 1000003)",
+)
 FOLDER = Path(tempfile.gettempdir()) / "tidegate-bench-partitioned"
 
 _FILES = 8
@@ -48,6 +56,19 @@ def make_rows(folder: Path, rows: int, partitions: int) -> Path:
             pq.write_table(table, unfinished, compression="zstd", row_group_size=1 << 18)
             unfinished.rename(path)
     return found
+
+
+def partitioned_job(source: Path) -> Job:
+    """Keep everything, write by the value of `part`."""
+    return Job(
+        kind="files",
+        source=str(source),
+        filter="",
+        event_time="happened_at",
+        unit="day",
+        sums=SUMS,
+        partition_column="part",
+    )
 
 
 def _rows(index: int, first: int, end: int, partitions: int) -> pa.Table:

@@ -45,7 +45,11 @@ def describe(job: Job, out: Path) -> dict[str, object]:
         "event_time": job.event_time,
         "target": {
             "path": f"{out}/table",
-            "partition_by": {"dt": f"{job.unit}({job.event_time})"},
+            "partition_by": {job.key: job.partition_column or f"{job.unit}({job.event_time})"},
             "copy_whole_files": job.copy_whole_files,
+            "shuffle_by_partition": job.shuffle,
+            "sort_by": list(job.sort_by),
         },
+        # Values of a column are not the ends of days.
+        "commit": {"trigger": "process-time" if job.partition_column else "partition-time"},
     }

@@ -14,8 +14,9 @@ from benchmarks.job import Job
 
 Work = Callable[[Path], None]
 """Output folder of the round, which does not exist yet."""
-Contestants = dict[str, Callable[[Job], AbstractContextManager[Work]]]
-"""Each is an engine: it starts on entering and does the job as often as it is called."""
+Contestant = Callable[[Job], AbstractContextManager[Work]]
+"""An engine: it starts on entering and does the job as often as it is called."""
+Contestants = dict[str, Contestant]
 
 END = "@end"
 _POLL_SECONDS = 0.002

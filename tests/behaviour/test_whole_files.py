@@ -364,6 +364,8 @@ FORBIDDEN: dict[str, tuple[pa.Table, dict[str, Any], dict[str, Any]]] = {
     ),
     "a limit": (orders(0, 1), {}, {"source": {"read": {"mode": "snapshot", "limit": 5}}}),
     "the switch": (orders(0, 1), {}, {"target": {"copy_whole_files": "never"}}),
+    "an order": (orders(0, 1), {}, {"target": {"sort_by": ["id"]}}),
+    "rows brought together": (orders(0, 1), {}, {"target": {"shuffle_by_partition": True}}),
 }
 
 

@@ -220,10 +220,12 @@ def _exchange_rows(splits: Sequence[Split]) -> Iterator[tuple[str, str]]:
         groups = {each.group for each in exchanges if each.stage == stage}
         of = wording.plural(len(groups), "large commit")
         yield "" if number else "exchange", f"{does}: {wording.plural(count, 'split')} of {of}"
-    assembling = sum(part.assembly is not None for split in splits for part in split.sub_splits)
-    if assembling:
-        of = wording.plural(assembling, "split")
-        yield "assembly", f"{of} for rows of partitions whose files would be many and small"
+    assemblies = [it.assembly for split in splits for it in split.sub_splits if it.assembly]
+    if assemblies:
+        of = wording.plural(len(assemblies), "split")
+        small = "rows of partitions whose files would be many and small"
+        brought = "all rows, brought together by partition"
+        yield "assembly", f"{of} for {small if assemblies[0].shares is None else brought}"
 
 
 def _exchange(split: Split) -> Exchange | None:

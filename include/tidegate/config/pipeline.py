@@ -362,15 +362,18 @@ class PipelineConfig(Section):
         columns = self.source.read.columns
         if columns is None:
             return
-        needed = {f"target.keys.{number}": key for number, key in enumerate(self.target.keys)}
-        needed |= {
-            f"target.partition_by.{field.name}": column
-            for field in self.target.partition_by
-            for column in field.columns
-        }
+        needed = [
+            *((f"target.keys.{number}", key) for number, key in enumerate(self.target.keys)),
+            *(
+                (f"target.partition_by.{field.name}", column)
+                for field in self.target.partition_by
+                for column in field.columns
+            ),
+        ]
         if self.event_time and self.event_time.column is not None:
-            needed["event_time.column"] = self.event_time.column
-        for key, column in needed.items():
+            needed.append(("event_time.column", self.event_time.column))
+        needed += [("target.sort_by", key.column) for key in self.target.sort_by]
+        for key, column in needed:
             if column not in columns:
                 near = suggest(column, columns)
                 problem = f"'{column}' is not among `source.read.columns`; {near}"

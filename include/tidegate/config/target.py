@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import posixpath
 import re
@@ -37,6 +38,7 @@ from tidegate.errors import WorkInsideTarget
 from tidegate.model.part_format import KINDS, PARQUET, CsvForm, PartFormat
 from tidegate.model.partition import DEFAULT_NAME, Partition, PartitionField, Transform
 from tidegate.model.partition_value import INTERVALS, value_format
+from tidegate.model.sort_key import SortKey
 
 RowEffect = Literal["quarantine", "hold", "warn"]
 WriteMode = Literal["append", "overwrite", "upsert"]
@@ -149,6 +151,37 @@ PartitionBy = Annotated[
 ]
 
 
+def _read_sort_keys(found: Any) -> Any:
+    if isinstance(found, str):
+        found = [found]
+    if not isinstance(found, list | tuple):
+        msg = "expected a list of columns such as [region, -ordered_at]"
+        raise ValueError(msg)  # noqa: TRY004 (pydantic collects ValueError)
+    keys = tuple(item if isinstance(item, SortKey) else _read_sort_key(item) for item in found)
+    columns = [key.column for key in keys]
+    for column in columns:
+        if columns.count(column) > 1:
+            msg = f"the column '{column}' stands there twice"
+            raise ValueError(msg)
+    return keys
+
+
+def _read_sort_key(found: Any) -> SortKey:
+    key = SortKey.parse(found.strip()) if isinstance(found, str) else SortKey("")
+    if not key.column:
+        msg = f"expected a column, or `-column` for the largest first; found {found!r}"
+        raise ValueError(msg)
+    return key
+
+
+SortBy = Annotated[
+    tuple[SortKey, ...],
+    BeforeValidator(_read_sort_keys),
+    PlainSerializer(lambda keys: [key.text for key in keys]),
+    WithJsonSchema({"type": ["array", "string"], "items": {"type": "string"}}),
+]
+
+
 class RollingConfig(Section):
     """When a task begins a new part file."""
 
@@ -255,7 +288,13 @@ class TargetConfig(Section):
     compaction: CompactionConfig | None = None
     """Joins small files while revisions are published; `tidegate compact` does it by command."""
     max_open_partitions: int = Field(64, gt=0)
-    """The most open writers per task; beyond that, the least recently used one is closed."""
+    """The most open files per task; rows of further partitions wait in a temporary file."""
+    sort_by: SortBy = Field((), exclude_if=operator.not_)
+    """The order of the rows in each part file: `[region, -ordered_at]`, the largest first after
+    `-`; NULL comes last."""
+    shuffle_by_partition: bool = Field(False, exclude_if=operator.not_)
+    """Whether the rows of a partition are brought together before they are written, so that it gets
+    as few files as `rolling.file_size` allows."""
     copy_whole_files: Annotated[CopyWholeFiles, words(CopyWholeFiles)] = "auto"
     """`auto`: a source file whose rows all belong to one partition and are published unchanged is
     copied byte by byte instead of being decoded; `never`: every row is decoded, so that damage
@@ -379,6 +418,29 @@ class TargetConfig(Section):
     def evolution(self) -> str:
         """What a window may do to the columns of the table."""
         return self.evolve or ("widen" if KINDS[self.format].may_widen else "none")
+
+    @model_validator(mode="after")
+    def _rows_in_order(self) -> TargetConfig:
+        same = {
+            {Transform.IDENTITY: it.column, Transform.STATIC: it.name}.get(it.transform)
+            for it in self.partition_by
+        }
+        for key in self.sort_by:
+            if key.column in same:
+                problem = f"'{key.column}' is a partition key: it is the same in all rows of a file"
+                raise KeyProblem(problem, key="sort_by")
+        if self.write == "upsert":
+            for name, said in (
+                ("sort_by", self.sort_by),
+                ("shuffle_by_partition", self.shuffle_by_partition),
+            ):
+                if said:
+                    problem = "would lose the order of changes, which `write: upsert` needs"
+                    raise KeyProblem(problem, key=name)
+        if self.shuffle_by_partition and not self.partition_by:
+            problem = "needs partition keys; `target.partition_by` names none"
+            raise KeyProblem(problem, key="shuffle_by_partition")
+        return self
 
     @model_validator(mode="after")
     def _work_outside(self) -> TargetConfig:

@@ -161,6 +161,18 @@ class PartitionFieldInvalid(TerminalError):
     template = "`target.partition_by.{key}`: column '{column}': {problem}."
 
 
+class SortColumnInvalid(TerminalError):
+    """A column of `target.sort_by` has values that cannot be compared (PC-F07)."""
+
+    column: str
+    found: str
+    problem: str
+    template = (
+        "`target.sort_by`: expected columns whose values have an order, found '{column}' of type "
+        "{found}: {problem}. Remove the column from the list in the pipeline file."
+    )
+
+
 class PartitionTimeUnnamed(TerminalError):
     """Partitions wait for a time that their values cannot name (PC-T16)."""
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from tidegate.model.sort_key import SortKey
 from tidegate.model.wire import SPARSE, Value
 
 if TYPE_CHECKING:
@@ -105,6 +106,8 @@ class PartFormat(Value):
     compression: str = "zstd"
     csv: CsvForm | None = field(default=None, metadata={SPARSE: True})
     """None: the format is another one."""
+    sorted_by: tuple[SortKey, ...] | None = field(default=None, metadata={SPARSE: True})
+    """The order of the rows, which files of some formats tell their readers; None: there is none."""
 
     @property
     def kind(self) -> FormatKind:

@@ -1,5 +1,7 @@
 """Plan the sub-splits that assemble rows which others would write to many small files (design §4).
 
+With `target.shuffle_by_partition` they assemble all rows (PC-O29).
+
 Whether there are such rows is known only once they are read. These splits are therefore planned
 wherever such rows are possible; they run last, and do nothing if no rows were handed on.
 """
@@ -28,7 +30,11 @@ _MANY_FILES = 64
 
 
 def with_assembly(
-    splits: Sequence[Split], fan_out: FanOut | None, target_size: int, row_width: int
+    splits: Sequence[Split],
+    fan_out: FanOut | None,
+    target_size: int,
+    row_width: int,
+    share_size: int | None = None,
 ) -> tuple[Split, ...]:
     """Add splits that assemble, unless no sub-split can have rows of many partitions.
 
@@ -37,6 +43,8 @@ def with_assembly(
         fan_out: counts the partitions of bounds; None: the target has no partitions.
         target_size: weight of a split, in bytes.
         row_width: bytes that one row takes in memory.
+        share_size: weight of the rows of one partition that one task writes, if every row is handed
+            on; None: rows are handed on where files would be small.
 
     Returns:
         The given splits, followed by at most one for each of 512 buckets.
@@ -48,9 +56,15 @@ def with_assembly(
     is_alone = len(parts) == 1 and weight <= _BUCKET_WEIGHT
     if fan_out is None or is_alone:
         return tuple(splits)
-    bounds = [merged_bounds(part.pieces) for part in parts]
-    many = _many(parts, bounds, fan_out)
-    if not any(_may_scatter(it, fan_out, many) for it in bounds):
+    many, shares = 1, None
+    if share_size is None:
+        bounds = [merged_bounds(part.pieces) for part in parts]
+        many = _many(parts, bounds, fan_out)
+        if not any(_may_scatter(it, fan_out, many) for it in bounds):
+            return tuple(splits)
+    elif parts:
+        shares = max(1, weight // share_size)
+    else:
         return tuple(splits)
     size = max(1, min(target_size, _BUCKET_WEIGHT))
     buckets = max(1, min(-(-weight // size), _MOST_BUCKETS))
@@ -59,7 +73,7 @@ def with_assembly(
         *splits,
         *(
             Split(
-                (SubSplit((), assembly=Assembly(bucket, buckets, stage, many)),),
+                (SubSplit((), assembly=Assembly(bucket, buckets, stage, many, shares)),),
                 weight // buckets,
                 giving[0].term,
             )

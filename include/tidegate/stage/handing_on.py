@@ -8,6 +8,7 @@ that run later, each of which has all rows of its partitions.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tidegate.model.partition import Partition
-    from tidegate.physical.arrays import Flags
+    from tidegate.physical.arrays import Flags, Integers
     from tidegate.read.row_hash import Hashes
 
 _LARGE_SHARE = 8
@@ -33,6 +34,27 @@ Append = Callable[["pa.RecordBatch", "Hashes"], None]
 """Takes rows with their places, see `read.exchange`."""
 
 
+@dataclass(frozen=True)
+class Sharing:
+    """How the rows of large partitions are divided if every row is handed on (PC-O29)."""
+
+    shares: int
+    """Of a partition that has all rows, see `Assembly`."""
+    turn: float
+    """The position of the sub-split among all that hand on, at least 0 and less than 1."""
+
+    def of(self, counts: Integers) -> Integers:
+        """Return the share that the rows of each partition of a batch go to.
+
+        Sub-splits that follow each other have the same one, so that rows stay in their order.
+
+        Args:
+            counts: the number of rows of each partition in the batch.
+        """
+        found: Integers = (self.turn * (counts * self.shares // counts.sum())).astype(np.int64)
+        return found
+
+
 class HandedOn:
     """The rows that one sub-split hands on.
 
@@ -40,20 +62,24 @@ class HandedOn:
         append: takes the rows.
         buckets: the number of sub-splits that they are divided over, at least 1.
         many: from how many partitions of the sub-split on its rows are handed on.
+        sharing: how every row is handed on; None: those that would make small files.
     """
 
-    def __init__(self, append: Append, buckets: int, many: int) -> None:
+    def __init__(
+        self, append: Append, buckets: int, many: int, sharing: Sharing | None = None
+    ) -> None:
         self.rows = 0
         """The number of rows handed on."""
         self._append = append
         self._buckets = buckets
         self._many = many
-        self._places: dict[Partition, int] = {}
+        self._sharing = sharing
+        self._places: dict[Partition, tuple[int, int]] = {}
 
     def scattered(
         self, split: BatchSplit, batch: pa.RecordBatch
     ) -> tuple[BatchSplit, pa.RecordBatch]:
-        """Hand on the rows of a batch that is scattered over many partitions.
+        """Hand on the rows of a batch that is scattered over many partitions, or every row.
 
         Args:
             split: the split of the batch.
@@ -62,12 +88,14 @@ class HandedOn:
         Returns:
             The rows that are written to files here, and their partitions.
         """
-        places = np.array([self._place(item) for item in split.partitions], dtype=np.uint64)
+        counts = np.bincount(split.codes, minlength=len(split.partitions))
+        shares = self._sharing.of(counts) if self._sharing else np.zeros_like(counts)
+        found = zip(split.partitions, shares.tolist(), strict=True)
+        places = np.array([self._place(item, share) for item, share in found], dtype=np.uint64)
         if len(split.partitions) < self._many:
             return split, batch
-        counts = np.bincount(split.codes, minlength=len(split.partitions))
         small = counts * _LARGE_SHARE <= batch.num_rows
-        if small.all():
+        if self._sharing or small.all():
             self._hand_on(batch, places[split.codes])
             return _rest(split, batch, np.zeros(batch.num_rows, dtype=bool))
         scattered: Flags = small[split.codes]
@@ -91,12 +119,13 @@ class HandedOn:
         self._append(batch, places)
         self.rows += batch.num_rows
 
-    def _place(self, partition: Partition) -> int:
-        """Return the place for rows of a partition: one bucket, and next to each other in it."""
+    def _place(self, partition: Partition, share: int = 0) -> int:
+        """Return the place for rows of a partition: one bucket per share, next to each other."""
         if partition not in self._places:
-            bucket = int(text_digest(partition.path, 12), 16) % self._buckets
-            self._places[partition] = bucket << BUCKET_BITS | len(self._places)
-        return self._places[partition]
+            first = int(text_digest(partition.path, 12), 16)
+            self._places[partition] = first, len(self._places)
+        first, order = self._places[partition]
+        return (first + share) % self._buckets << BUCKET_BITS | order
 
 
 def _rest(

@@ -12,11 +12,14 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import pyarrow as pa
 
+from tidegate.errors import ColumnMissing, SortColumnInvalid
 from tidegate.model.message import EventTimes, HeldPartition, PartFile, Staged
+from tidegate.model.nearness import listed_with_nearest
 from tidegate.model.part_format import PARQUET, PartFormat
 from tidegate.model.partition import DEFAULT_NAME, Partition, PartitionField
 from tidegate.physical.arrays import repeated_text
 from tidegate.physical.parts import check_fit
+from tidegate.read.sorted_rows import RowOrder, order_problem
 from tidegate.stage import layout
 from tidegate.stage.event_bounds import EventClock
 from tidegate.stage.key_columns import check_keys, check_no_null
@@ -26,10 +29,11 @@ from tidegate.stage.row_rules import RowRules
 from tidegate.stage.whole_copy import copy_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from datetime import datetime
 
     from tidegate.config import PipelineConfig, RowRule, TargetConfig
+    from tidegate.model.sort_key import SortKey
     from tidegate.stage.handing_on import HandedOn
     from tidegate.stage.whole_copy import WholePart
     from tidegate.storage import Storage
@@ -57,6 +61,8 @@ class StageSpec:
     """The partitions that a rebuild writes; empty writes all."""
     keys: tuple[str, ...] = ()
     """The columns that identify a row, of which none may be NULL."""
+    sort_by: tuple[SortKey, ...] = ()
+    """The order of the rows in a part file; empty keeps that of the source."""
 
     @property
     def of_assembly(self) -> StageSpec:
@@ -99,6 +105,7 @@ class StageSpec:
             form=target.part_format,
             only=frozenset(only),
             keys=target.keys,
+            sort_by=target.sort_by,
         )
 
 
@@ -142,12 +149,14 @@ def stage_sub_split(
 
     Raises:
         PredicateInvalid: a row rule does not fit the schema.
-        ColumnMissing: a column of a key, of a partition key or of the event time does not exist.
+        ColumnMissing: a column of a key, of a partition key, of the event time or to sort by
+            does not exist.
         KeyUnusable: a column that identifies rows has a type that cannot.
         KeyMissing: a row has no value in one of them.
         ColumnUnfit: the format cannot hold a column.
         ValueUnfit: it cannot spell a value.
         PartitionFieldInvalid: a partition key does not fit its column's type.
+        SortColumnInvalid: the values of a column in `target.sort_by` have no order.
         PartitionValueReserved: the text of a value is the name of the default partition.
         StorageFull: no space is left (Transient).
     """
@@ -189,10 +198,13 @@ class _Attempt:
         measure = clock.measure if clock else _no_event_times
         columns = self._computer.data_columns
         check_fit(pa.schema([schema.field(name) for name in columns]), spec.form)
-        shape = PartShape(columns, measure, spec.form)
+        order = _row_order(spec.sort_by, schema, columns)
+        form = replace(spec.form, sorted_by=order.keys or None)
+        shape = PartShape(columns, measure, form, order)
         self._kept = self._writers(shape, spec.limits, self._handed_on)
         aside = PartShape((*schema.names, QUARANTINED_BY), _no_event_times)
         self._aside = self._writers(aside, spec.limits)
+        self._destinations: dict[Partition, Destination] = {}
         self._rows_read = 0
         self._rows_kept = 0
         self._hits: Counter[str] = Counter(dict.fromkeys(self._rules.names, 0))
@@ -258,9 +270,12 @@ class _Attempt:
         return pa.concat_batches(wanted) if wanted else batch.slice(0, 0)
 
     def _destination(self, partition: Partition) -> Destination:
-        staged = layout.attempt_staged(self._place.sub_split, self._place.attempt)
-        folder = posixpath.join(staged, partition.path) if partition.path else staged
-        return Destination(partition, folder)
+        # Of a batch of many partitions, making their paths again would take longer than their rows.
+        if partition not in self._destinations:
+            staged = layout.attempt_staged(self._place.sub_split, self._place.attempt)
+            folder = posixpath.join(staged, partition.path) if partition.path else staged
+            self._destinations[partition] = Destination(partition, folder)
+        return self._destinations[partition]
 
     def _copied(self, part: WholePart, path: str) -> PartFile:
         full = self._full(path)
@@ -311,6 +326,18 @@ def _buffered_columns(
     """Return the columns for the writers: those of the files, and the event time to measure."""
     wanted = {*computer.data_columns, *([clock.column] if clock else [])}
     return [name for name in schema.names if name in wanted]
+
+
+def _row_order(keys: tuple[SortKey, ...], schema: pa.Schema, columns: Sequence[str]) -> RowOrder:
+    for key in keys:
+        if key.column not in columns:
+            known = listed_with_nearest(key.column, columns)
+            raise ColumnMissing(source="target.sort_by", column=key.column, known=known)
+        kind = schema.field(key.column).type
+        problem = order_problem(kind)
+        if problem is not None:
+            raise SortColumnInvalid(column=key.column, found=str(kind), problem=problem)
+    return RowOrder(keys)
 
 
 def _no_event_times(_: pa.RecordBatch) -> EventTimes:

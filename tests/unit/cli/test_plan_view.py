@@ -135,6 +135,14 @@ def test_plan_tells_splits_that_assemble_from_an_exchange() -> None:
     assert "2 splits for rows of partitions whose files would be many and small" in text
 
 
+def test_plan_tells_that_all_rows_are_brought_together() -> None:
+    split = Split((SubSplit((), assembly=Assembly(0, 1, 1, 1, 1)),), 1)
+
+    text = text_of(stored_facts(_plan(), [split], "UTC"))
+
+    assert "1 split for all rows, brought together by partition" in text
+
+
 def test_plan_without_an_exchange_does_not_speak_of_one() -> None:
     text = text_of(stored_facts(_plan(), [Split((SubSplit(()),), 1)], "UTC"))
 

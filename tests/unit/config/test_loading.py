@@ -387,6 +387,42 @@ MISTAKES = {
         5,
         "input should be greater than 0, found 0",
     ),
+    "order by a partition key": (
+        "target: {path: /x, partition_by: {region: region}, sort_by: [at, -region]}",
+        "target.sort_by",
+        5,
+        "'region' is a partition key: it is the same in all rows of a file",
+    ),
+    "order by a column twice": (
+        "target: {path: /x, sort_by: [at, -at]}",
+        "target.sort_by",
+        5,
+        "the column 'at' stands there twice",
+    ),
+    "order by nothing": (
+        "target: {path: /x, sort_by: ['-']}",
+        "target.sort_by",
+        5,
+        "expected a column, or `-column` for the largest first; found '-'",
+    ),
+    "order that is no list": (
+        "target: {path: /x, sort_by: {at: desc}}",
+        "target.sort_by",
+        5,
+        "expected a list of columns such as [region, -ordered_at]",
+    ),
+    "order of an upsert": (
+        "target: {path: /x, write: upsert, keys: [id], sort_by: [at]}",
+        "target.sort_by",
+        5,
+        "would lose the order of changes, which `write: upsert` needs",
+    ),
+    "rows brought together without keys": (
+        "target: {path: /x, shuffle_by_partition: true}",
+        "target.shuffle_by_partition",
+        5,
+        "needs partition keys; `target.partition_by` names none",
+    ),
     "policy of no word": (
         "commit: {policies: [{parameters: [x]}]}",
         "commit.policies[0]",

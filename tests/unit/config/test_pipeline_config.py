@@ -20,6 +20,7 @@ from tidegate.config import (
     resolve_secret,
 )
 from tidegate.errors import SecretMissing
+from tidegate.model.sort_key import SortKey
 from tidegate.model.wire import pretty
 
 
@@ -86,11 +87,49 @@ def test_identity_of_a_source_is_its_table(source: dict[str, Any], address: str)
         {"source": {"kind": "iceberg", "table": "lake.raw.orders", "split": {"max_rows": 5}}},
         {"target": {"path": "/out", "partition_by": {"dt": "day(at)", "r": "r"}}},
         {"target": {"path": "/out", "partition_by": {"dt": "day(at)"}, "max_open_partitions": 2}},
+        {"target": {"path": "/out", "partition_by": {"dt": "day(at)"}, "sort_by": ["x"]}},
+        {"target": {"path": "/out", "partition_by": {"dt": "day(at)"}, "sort_by": ["-x"]}},
+        {
+            "target": {
+                "path": "/out",
+                "partition_by": {"dt": "day(at)"},
+                "shuffle_by_partition": True,
+            }
+        },
     ],
-    ids=["zone", "rules", "tolerance", "filter", "split", "partitioning", "writers"],
+    ids=[
+        "zone",
+        "rules",
+        "tolerance",
+        "filter",
+        "split",
+        "partitioning",
+        "writers",
+        "order",
+        "other order",
+        "shuffle",
+    ],
 )
 def test_plan_inputs_hold_what_decides_staged_bytes(said: dict[str, Any]) -> None:
     assert config(**said).plan_inputs() != config().plan_inputs()
+
+
+def test_plans_of_pipelines_without_an_order_of_rows_are_what_they_were() -> None:
+    target = {"path": "/out", "partition_by": {"dt": "day(at)"}}
+    said = config(target={**target, "sort_by": [], "shuffle_by_partition": False})
+
+    assert said == config(target=target)
+    assert {"sort_by", "shuffle_by_partition"}.isdisjoint(said.resolved()["target"])
+
+
+def test_order_of_rows_survives_json() -> None:
+    target = {"path": "/out", "partition_by": {"dt": "day(at)"}, "sort_by": ["r", "-x"]}
+    said = config(target=target)
+
+    again = PipelineConfig.from_resolved(json.loads(json.dumps(said.resolved())))
+
+    assert again.target.sort_by == (SortKey("r"), SortKey("x", descending=True))
+    assert again == said
 
 
 @pytest.mark.parametrize(

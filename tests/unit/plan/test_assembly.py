@@ -175,3 +175,30 @@ def test_sub_split_has_no_more_partitions_than_rows(
     found = assemblies(with_assembly(splits, unknown_beside, TARGET, 8))
 
     assert {it.many for it in found} == {many}
+
+
+def test_rows_that_are_all_brought_together_are_handed_on_from_one_partition_on() -> None:
+    splits = [split(number, days(1), weight=64 << 20) for number in range(3)]
+
+    found = assemblies(with_assembly(splits, DAYS, TARGET, 1, share_size=100 << 20))
+
+    assert {(it.buckets, it.many, it.shares) for it in found} == {(4, 1, 1)}
+
+
+def test_large_partition_is_shared_by_what_one_task_writes() -> None:
+    splits = [split(number, days(1), weight=64 << 20) for number in range(8)]
+
+    found = assemblies(with_assembly(splits, DAYS, TARGET, 1, share_size=128 << 20))
+
+    assert {it.shares for it in found} == {4}
+
+
+@pytest.mark.parametrize("splits", [[], [split(0)]], ids=["nothing", "one light split"])
+def test_rows_that_are_together_already_are_not_handed_on(splits: list[Split]) -> None:
+    assert with_assembly(splits, REGIONS, TARGET, 1, share_size=1 << 20) == tuple(splits)
+
+
+def test_plans_without_shares_have_the_text_of_earlier_ones() -> None:
+    (found, *_) = assemblies(with_assembly([split(0), split(1)], REGIONS, TARGET, 1))
+
+    assert "shares" not in found.to_text()

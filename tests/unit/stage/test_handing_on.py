@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from tidegate.model.partition import Partition, PartitionField, Transform
 from tidegate.read.exchange import BUCKET_BITS
-from tidegate.stage.handing_on import HandedOn
+from tidegate.stage.handing_on import HandedOn, Sharing
 from tidegate.stage.partition_split import BatchSplit, PartitionComputer
 
 if TYPE_CHECKING:
@@ -138,6 +138,46 @@ def test_small_buffers_are_taken_once_many_partitions_were_seen() -> None:
     assert (refused, accepted) == (False, True)
     assert [row[1] for row in taken.rows] == ["p1"] * 3
     assert handed_on.rows == 3
+
+
+def test_every_row_is_handed_on_where_rows_are_brought_together() -> None:
+    taken = Taken()
+    handed_on = HandedOn(taken.append, 4, 1, Sharing(shares=1, turn=0.5))
+
+    kept = kept_of(handed_on, batch([7] * 90 + [8] * 10))
+
+    assert (kept, len(taken.rows)) == ([], 100)
+    assert len({row[:2] for row in taken.rows}) == 2
+
+
+@given(
+    numbers=st.lists(st.integers(0, 3), min_size=1, max_size=50),
+    shares=st.integers(1, 9),
+    givers=st.integers(1, 6),
+    buckets=st.integers(1, 12),
+)
+def test_shares_of_a_partition_are_as_its_part_of_the_rows(
+    numbers: list[int], shares: int, givers: int, buckets: int
+) -> None:
+    found: dict[str | None, list[int]] = {}
+    for turn in range(givers):
+        taken = Taken()
+        sharing = Sharing(shares, turn / givers)
+        HandedOn(taken.append, buckets, 1, sharing).scattered(*split(numbers))
+        assert len(taken.rows) == len(numbers)
+        places = {(place, bucket) for bucket, place, _ in taken.rows}
+        assert len(places) == len(set(numbers)), "all of one sub-split go to one share"
+        for place, bucket in places:
+            found.setdefault(place, []).append(bucket)
+
+    for place, chosen in found.items():
+        rows = sum(name(number) == place for number in numbers)
+        most = max(1, shares * rows // len(numbers))
+        assert len(set(chosen)) <= most
+        turns = [(bucket - chosen[0]) % buckets for bucket in chosen]
+        if most <= buckets:
+            assert turns == sorted(turns), "those that follow each other share a bucket"
+            assert len(set(chosen)) == min(most, givers) or most > givers
 
 
 def split(numbers: range | list[int]) -> tuple[BatchSplit, pa.RecordBatch]:

@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.physical.parts.parquet import dictionary_columns
+from tidegate.model.sort_key import SortKey
+from tidegate.physical.parts.parquet import dictionary_columns, sorting_columns
 from tidegate.stage.part_file import HashedFile, PartFileWriter
 
 
@@ -168,3 +169,31 @@ def test_part_file_that_is_abandoned_has_no_footer() -> None:
     writer.abandon()
 
     assert not sink.content.endswith(b"PAR1")
+
+
+NESTED = pa.schema(
+    [
+        ("place", pa.struct([("x", pa.float64()), ("y", pa.float64())])),
+        ("tags", pa.list_(pa.string())),
+        ("amount", pa.float64()),
+        ("a.b", pa.string()),
+    ]
+)
+
+
+def test_sorting_columns_count_the_parts_of_columns_before_them() -> None:
+    found = sorting_columns(NESTED, [SortKey("a.b", descending=True), SortKey("amount")])
+
+    assert found is not None
+    assert [(it.column_index, it.descending, it.nulls_first) for it in found] == [
+        (4, True, False),
+        (3, False, False),
+    ]
+
+
+def test_sorting_columns_end_before_floats_with_the_largest_first() -> None:
+    keys = [SortKey("a.b"), SortKey("amount", descending=True)]
+
+    assert [it.column_index for it in sorting_columns(NESTED, keys) or ()] == [4]
+    assert sorting_columns(NESTED, keys[1:]) is None
+    assert sorting_columns(NESTED, []) is None

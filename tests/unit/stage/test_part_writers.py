@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from tidegate.model.message import EventTimes, PartFile
 from tidegate.model.partition import Partition
+from tidegate.model.sort_key import SortKey
+from tidegate.read.sorted_rows import RowOrder
 from tidegate.stage.handing_on import HandedOn
 from tidegate.stage.part_writers import Destination, PartShape, PartWriters, WriteLimits
 
@@ -134,23 +136,38 @@ def test_append_file_exactly_at_its_size_goes_on() -> None:
     assert len(parts) == 1
 
 
-def test_append_too_many_destinations_closes_the_least_recent() -> None:
+def test_append_too_many_files_lets_the_rows_of_others_wait() -> None:
     disk = Disk()
 
     parts = write(
         disk,
-        [("a", [1]), ("b", [2]), ("a", [3]), ("c", [4]), ("b", [5])],
+        [("a", [1]), ("b", [2]), ("a", [3]), ("c", [4]), ("b", [5]), ("c", [6])],
         group_rows=1,
         open_files=2,
     )
 
     assert disk.most_open == 2
     assert [(part.staged, part.rows) for part in parts] == [
-        ("staged/k=a/part-0", 2),
-        ("staged/k=b/part-0", 1),
-        ("staged/k=b/part-1", 1),
-        ("staged/k=c/part-0", 1),
+        (f"staged/k={name}/part-0", 2) for name in "abc"
     ]
+    assert [disk.rows(f"staged/k={name}") for name in "abc"] == [[1, 3], [2, 5], [4, 6]]
+
+
+def test_append_file_that_was_closed_makes_room_for_rows_that_waited() -> None:
+    disk = Disk()
+    made = writers(disk, group_rows=2, open_files=1, file_bytes=1)
+
+    made.append(to("a"), numbers(1))
+    made.append(to("b"), numbers(2, 3))
+    assert len(disk.files) == 1, "rolled"
+    made._files = 1  # as if another file were open
+    made.append(to("c"), numbers(4, 5))
+    assert len(disk.files) == 1
+    made._files = 0
+    made.append(to("c"), numbers(6, 7))
+
+    assert disk.rows("staged/k=c") == [4, 5, 6, 7]
+    made.close()
 
 
 def test_append_more_destinations_than_open_files_still_makes_one_file_each() -> None:
@@ -165,28 +182,131 @@ def test_append_more_destinations_than_open_files_still_makes_one_file_each() ->
     assert disk.most_open == 1
 
 
-def test_append_too_many_waiting_destinations_closes_the_least_recent() -> None:
+def test_append_too_many_destinations_lets_the_least_recent_wait() -> None:
     disk = Disk()
 
-    parts = write(disk, [("a", [1]), ("b", [2]), ("c", [3]), ("a", [4])], destinations=2)
+    parts = write(
+        disk, [("a", [1]), ("b", [2]), ("c", [3]), ("a", [4])], destinations=2, open_files=1
+    )
 
     assert [(part.staged, part.rows) for part in parts] == [
-        ("staged/k=a/part-0", 1),
-        ("staged/k=a/part-1", 1),
+        ("staged/k=a/part-0", 2),
         ("staged/k=b/part-0", 1),
         ("staged/k=c/part-0", 1),
     ]
+    assert disk.rows("staged/k=a") == [1, 4]
 
 
-def test_append_over_the_buffer_writes_the_largest_first() -> None:
+def test_append_over_the_buffer_writes_a_large_one_first() -> None:
     disk = Disk()
-    made = writers(disk, buffer_bytes=100)
+    made = writers(disk, buffer_bytes=100, early_bytes=80)
 
     made.append(to("a"), numbers(*range(5)))
     made.append(to("b"), numbers(*range(2)))
 
     assert disk.open == {"staged/k=a/part-0"}
     assert [part.rows for part in made.close()] == [5, 2]
+
+
+def test_append_over_the_buffer_lets_small_ones_wait() -> None:
+    disk = Disk()
+    made = writers(disk, buffer_bytes=100, early_bytes=81)
+
+    for _ in range(3):
+        made.append(to("a"), numbers(*range(5)))
+        made.append(to("b"), numbers(*range(2)))
+
+    assert disk.open == set()
+    assert [part.rows for part in made.close()] == [15, 6]
+    metadata = pq.read_metadata(pa.BufferReader(disk.files["staged/k=a/part-0"]))
+    assert metadata.num_row_groups == 1, "they are one row group all the same"
+
+
+NARROW = st.fixed_dictionaries(
+    {
+        "group_rows": st.integers(1, 8),
+        "group_bytes": st.integers(16, 300),
+        "buffer_bytes": st.integers(16, 400),
+        "early_bytes": st.integers(0, 100),
+        "destinations": st.integers(1, 4),
+        "open_files": st.integers(1, 3),
+    }
+)
+APPENDS = st.lists(
+    st.tuples(st.sampled_from("abcd"), st.lists(st.integers(0, 9), min_size=1, max_size=9)),
+    max_size=12,
+)
+
+
+@given(APPENDS, NARROW)
+def test_each_destination_gets_one_file_however_narrow_the_limits(
+    appends: list[tuple[str, list[int]]], limits: dict[str, int]
+) -> None:
+    disk = Disk()
+
+    parts = write(disk, appends, **limits)
+
+    assert [part.staged for part in parts] == [
+        f"staged/k={name}/part-0" for name in sorted({name for name, _ in appends})
+    ]
+    assert disk.most_open <= limits["open_files"]
+    for name in "abcd":
+        assert disk.rows(f"staged/k={name}") == [
+            value for to, values in appends if to == name for value in values
+        ]
+
+
+def sorted_writers(disk: Disk, **limits: int) -> PartWriters:
+    order = RowOrder((SortKey("n", descending=True),))
+    shape = PartShape(("n", "at"), lambda rows: EventTimes(missing=rows.num_rows), order=order)
+    return PartWriters(disk.open_new, lambda n: f"part-{n}", shape, WriteLimits(**limits))
+
+
+@given(APPENDS, NARROW)
+def test_sorted_rows_are_the_same_bytes_however_narrow_the_limits(
+    appends: list[tuple[str, list[int]]], limits: dict[str, int]
+) -> None:
+    wide, narrow = Disk(), Disk()
+    limits["group_bytes"] = 1 << 20  # row groups would differ
+    sizes = {"group_rows": limits["group_rows"], "file_bytes": 500}
+
+    for disk, given_limits in ((wide, sizes), (narrow, limits | sizes)):
+        made = sorted_writers(disk, **given_limits)
+        for at, (name, values) in enumerate(appends):
+            numbered = pa.array([100 * at + place for place in range(len(values))], pa.int64())
+            rows = [pa.array(values, pa.int64()), numbered]
+            made.append(to(name), pa.RecordBatch.from_arrays(rows, ["n", "at"]))
+        made.close()
+
+    assert narrow.files == wide.files
+    for name in "abcd":
+        assert narrow.rows(f"staged/k={name}") == sorted(
+            (value for to, values in appends if to == name for value in values), reverse=True
+        )
+
+
+def test_sorted_files_follow_one_another() -> None:
+    disk = Disk()
+    made = sorted_writers(disk, group_rows=2, file_bytes=1, buffer_bytes=40)
+    for value in (3, 1, 4, 1, 5, 9, 2, 6):
+        made.append(to("a"), pa.record_batch({"n": [value], "at": [0]}))
+
+    parts = made.close()
+
+    contents = [pq.read_table(pa.BufferReader(disk.files[part.staged])) for part in parts]
+    assert [it.column("n").to_pylist() for it in contents] == [[9, 6], [5, 4], [3, 2], [1, 1]]
+
+
+def test_file_that_fails_while_rows_wait_is_abandoned_with_them() -> None:
+    disk = Disk()
+    made = writers(disk, group_rows=1, open_files=1)
+    for name in "aba":
+        made.append(to(name), numbers(1))
+
+    made.abandon()
+
+    assert disk.open == set()
+    assert len(disk.files) == 1
 
 
 def test_append_wide_rows_write_a_group_by_its_bytes() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     import pyarrow.dataset as ds
 
     from tidegate.model.part_format import PartFormat
+    from tidegate.model.sort_key import SortKey
     from tidegate.physical.parts.protocol import PartKind, Unfit
 
 _LEVELS = {"gzip": 6}
@@ -42,7 +44,7 @@ class ParquetParts:
 
     def writer(self, file: BinaryIO, first: pa.RecordBatch, form: PartFormat) -> ParquetWriter:
         """Begin a file; the first row group decides which columns get a dictionary."""
-        return ParquetWriter(file, first, form.compression)
+        return ParquetWriter(file, first, form.compression, form.sorted_by or ())
 
     def rows(self, path: str, form: PartFormat, columns: pa.Schema | None) -> ParquetPartRows:
         """Open a file, which knows its columns best."""
@@ -65,9 +67,16 @@ class ParquetWriter:
         file: new and empty.
         first: the first row group, which decides which columns get a dictionary.
         compression: the codec.
+        sorted_by: the order of the rows, which the file tells its readers.
     """
 
-    def __init__(self, file: BinaryIO, first: pa.RecordBatch, compression: str) -> None:
+    def __init__(
+        self,
+        file: BinaryIO,
+        first: pa.RecordBatch,
+        compression: str,
+        sorted_by: Sequence[SortKey] = (),
+    ) -> None:
         self._writer = pq.ParquetWriter(
             file,
             first.schema,
@@ -77,6 +86,7 @@ class ParquetWriter:
             max_rows_per_page=_PAGE_ROWS,
             write_batch_size=_STEP_ROWS,
             use_dictionary=dictionary_columns(first),
+            sorting_columns=sorting_columns(first.schema, sorted_by),
         )
 
     def write(self, rows: pa.RecordBatch) -> None:
@@ -142,6 +152,22 @@ class ParquetPartRows:
     def __exit__(self, *exception: object) -> None:
         """Close the file."""
         self._file.close()
+
+
+def sorting_columns(
+    schema: pa.Schema, sorted_by: Sequence[SortKey]
+) -> Sequence[pq.SortingColumn] | None:
+    """Return the order of rows as the metadata of a file tells it; None if there is none to tell.
+
+    Not of floats with the largest first, and what follows: here, NaN comes after all numbers, while
+    readers may expect it before them.
+    """
+    told = itertools.takewhile(
+        lambda key: not (key.descending and pa.types.is_floating(schema.field(key.column).type)),
+        sorted_by,
+    )
+    directions = [(key.column, "descending" if key.descending else "ascending") for key in told]
+    return pq.SortingColumn.from_ordering(schema, directions) if directions else None
 
 
 def dictionary_columns(rows: pa.RecordBatch) -> list[str]:

@@ -27,7 +27,8 @@ def whole_files(
 ) -> WholeFiles | None:
     """Return the test of which files are copied; None if the configuration rules out copying.
 
-    No file is opened if the pipeline filters rows, has row rules, or settles changes.
+    No file is opened if the pipeline filters rows, has row rules, settles changes, or arranges rows
+    in another way than they came.
 
     Args:
         config: the configuration in the plan.
@@ -35,8 +36,11 @@ def whole_files(
         planned_at: the clock of the run.
         only: the partitions of a rebuild.
     """
+    target = config.target
     # The files of a sub-split would be copied before others are read, in another order.
-    if config.keeps_order or config.target.copy_whole_files == "never":
+    if config.keeps_order or target.sort_by or target.shuffle_by_partition:
+        return None
+    if target.copy_whole_files == "never":
         return None
     if config.rows or not rows.keeps_rows:
         return None

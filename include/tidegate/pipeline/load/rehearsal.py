@@ -45,11 +45,12 @@ def mistakes(
 
     Yields:
         The place in the pipeline file, and
-        ColumnMissing: a column of a partition key or of the event time does not exist.
+        ColumnMissing: a column of a partition key, of the event time or to sort by does not exist.
         SchemaIncompatible: event times have a type that is none.
         PartitionFieldInvalid: a partition key does not fit its column's type.
         PredicateInvalid: a row rule does not fit the schema.
         ColumnUnfit: the format of the target cannot hold a column.
+        SortColumnInvalid: the values of a column to sort by have no order.
         PartitionTimeUnnamed: partitions wait for a time that their values cannot name.
     """
     whole = StageSpec.of(config, now)
@@ -79,8 +80,8 @@ def rehearse(config: PipelineConfig, reading: Reading, now: datetime) -> None:
         now: clock of the run.
 
     Raises:
-        ColumnMissing, SchemaIncompatible, PartitionFieldInvalid, PredicateInvalid, ColumnUnfit: see
-            `mistakes`.
+        ColumnMissing, SchemaIncompatible, PartitionFieldInvalid, PredicateInvalid, ColumnUnfit,
+        SortColumnInvalid: see `mistakes`.
     """
     _stage_none(reading, StageSpec.of(config, now))
 
@@ -90,11 +91,13 @@ def _stage_none(reading: Reading, spec: StageSpec) -> None:
 
 
 def _parts(whole: StageSpec) -> Iterator[tuple[Place, StageSpec]]:
-    nothing = replace(whole, fields=(), rules=(), event_time=None, form=PARQUET)
+    nothing = replace(whole, fields=(), rules=(), event_time=None, form=PARQUET, sort_by=())
     for field in whole.fields:
         yield ("target", "partition_by", field.name), replace(nothing, fields=(field,))
     for number, rule in enumerate(whole.rules):
         yield ("rows", number, "where"), replace(nothing, rules=(rule,))
+    for number, key in enumerate(whole.sort_by):
+        yield ("target", "sort_by", number), replace(nothing, sort_by=(key,))
     yield ("event_time", "column"), replace(nothing, event_time=whole.event_time)
 
 

@@ -50,6 +50,9 @@ if TYPE_CHECKING:
 
 # Fixed rather than the machine's cores, so that a window is cut the same way everywhere.
 _PARALLELISM = 8
+_IN_MEMORY = 4
+"""Rows take three to ten times as much memory as they do in a file; of a share that fills several
+files, the last one alone is not full."""
 _FINEST_FIRST = (Transform.HOUR, Transform.DAY, Transform.MONTH)
 
 
@@ -218,8 +221,13 @@ class Scanner:
         scale = Scale(width, split.open_cost)
         target = adapted_target(pieces, scale, split.target_size, _PARALLELISM)
         splits += plan_splits(units.checks, footers, split, width, _PARALLELISM)
-        splits = with_assembly(splits, fan_out, target, width)
+        splits = with_assembly(splits, fan_out, target, width, self._share_size())
         return _Found(units, pieces, splits, target, len(footers.paths), replaced)
+
+    def _share_size(self) -> int | None:
+        """Return how many bytes of a partition one task brings together; None: rows stay apart."""
+        target = self.config.target
+        return target.rolling.file_size * _IN_MEMORY if target.shuffle_by_partition else None
 
     def _fan_out(self, window: Window) -> FanOut | None:
         """Return what counts partitions by event times; None where the target has none."""

@@ -30,7 +30,7 @@ from tidegate.pipeline.state.plan_files import read_plan, read_splits
 from tidegate.pipeline.state.reading import Reading
 from tidegate.source import open_source
 from tidegate.stage import layout
-from tidegate.stage.handing_on import HandedOn
+from tidegate.stage.handing_on import HandedOn, Sharing
 from tidegate.stage.stored import read_stored
 from tidegate.stage.sub_split import AttemptPlace, StageSpec, stage_sub_split
 
@@ -209,10 +209,18 @@ class _SplitTask:
             return staged, None
         path = layout.attempt_exchange(sub_split.id, self.name)
         file = SpreadFileWriter(self.storage, self.plan_uri, path, rows.schema, assembly.buckets)
-        place = replace(place, handed_on=HandedOn(file.append, assembly.buckets, assembly.many))
+        sharing = self._sharing(sub_split, assembly)
+        handed_on = HandedOn(file.append, assembly.buckets, assembly.many, sharing)
+        place = replace(place, handed_on=handed_on)
         with closing(file):
             staged = stage_sub_split(batches, rows.schema, spec, place, self.storage, whole)
             return staged, file.finish()
+
+    def _sharing(self, sub_split: SubSplit, assembly: Assembly) -> Sharing | None:
+        if assembly.shares is None:
+            return None
+        givers = _givers(self.storage, self.plan_uri)
+        return Sharing(assembly.shares, givers.index(sub_split.id) / len(givers))
 
     def _assemble(
         self, sub_split: SubSplit, assembly: Assembly, config: PipelineConfig, rows: Reading
