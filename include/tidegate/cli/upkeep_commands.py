@@ -42,24 +42,35 @@ def fsck(
 def gc(
     pipeline: PipelineName,
     older_than: Annotated[
-        str,
-        typer.Option(metavar="DURATION", help=("Keep files that are younger, such as 12h or 30d.")),
-    ] = "7d",
+        str | None,
+        typer.Option(
+            "--older-than",
+            "--min-age",
+            metavar="DURATION",
+            help=(
+                "Keep files that are younger, such as 12h or 30d; by default those that "
+                "`retention.age` in the pipeline file keeps, 7d."
+            ),
+        ),
+    ] = None,
     delete: Annotated[
         bool, typer.Option("--delete", help="Delete the files; by default they are only listed.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find files of the work directory that are no longer needed: retired parts, lost attempts."""
+    """Find files of the work directory that are no longer needed: retired parts, lost attempts.
+
+    The newest revisions keep their files, as many as `retention.revisions` says.
+    """
     from tidegate.config.words import parse_duration
 
     with reporting(pipeline, as_json=as_json) as output:
         try:
-            age = parse_duration(older_than)
+            age = None if older_than is None else parse_duration(older_than)
         except ValueError as broken:
             raise typer.BadParameter(str(broken), param_hint="--older-than") from broken
         opened = open_pipeline(pipeline)
-        garbage = opened.garbage(utc_now(), age)
+        garbage = opened.garbage(utc_now(), opened.config.retention.age if age is None else age)
         if delete:
             garbage = opened.sweep(garbage)
         raw = {
@@ -71,7 +82,8 @@ def gc(
             raise typer.Exit(NOTHING)
         output.show(raw, garbage_table(garbage), _total(garbage, delete=delete))
         if not delete:
-            output.next(command("gc", pipeline, "--older-than", older_than, "--delete"))
+            said = [] if older_than is None else ["--older-than", older_than]
+            output.next(command("gc", pipeline, *said, "--delete"))
 
 
 def garbage_table(garbage: "Sequence[Garbage]") -> Table:
