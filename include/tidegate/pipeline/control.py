@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime
 
+    from tidegate.model.file_sizes import FileSizes
     from tidegate.model.ledger_rows import PartitionState
     from tidegate.model.partition import Partition
     from tidegate.model.plan import ScanPlan, Split
@@ -300,6 +301,10 @@ class PipelineControl:
             return None
         waiting = [item.state.partition for item in report.partitions if item.rows_pending]
         return replace(report, notes=(*report.notes, *self._refusals(waiting)))
+
+    def file_sizes(self, small_below: int) -> tuple[FileSizes, ...]:
+        """Count the files of every published partition, and those with fewer bytes than given."""
+        return self._reporter.file_sizes(small_below)
 
     def to_rebuild(self) -> tuple[Partition, ...]:
         """Return the partitions to rebuild before they are published.

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from tidegate.gate import SparkFrame
     from tidegate.ledger.holder import Life
+    from tidegate.model.finding import Finding
     from tidegate.model.instant import Instant
     from tidegate.model.partition import Partition
     from tidegate.pipeline.upkeep.sweeping import Garbage
@@ -91,6 +92,14 @@ class Pipeline(LoadSteps, PublishSteps):
 
     def findings(self) -> Iterator[str]:
         """Return where files, markers and ledger disagree, each with a remedy."""
+        return map(str, self.inspect())
+
+    def inspect(self, *, reads_content: bool = True) -> Iterator[Finding]:
+        """Return where files, markers and ledger disagree, with place, reason and remedy.
+
+        Args:
+            reads_content: compare the bytes of published files, not only their lengths.
+        """
         return Findings(
             self.config,
             self.roots,
@@ -100,6 +109,7 @@ class Pipeline(LoadSteps, PublishSteps):
             self._watch,
             self._forgotten,
             self._missing_of_source,
+            reads_content,
         ).all()
 
     def _missing_of_source(
