@@ -77,7 +77,7 @@ class RevisionFiles:
                 for each in self._content(revisions, item.revision)
             )
         ]
-        expected, why = self._expected(partition, revision, file)
+        expected, why = next(self._places(partition, revision, file))
         raise RevisionFileGone(
             path=expected,
             partition=str(partition),
@@ -95,24 +95,24 @@ class RevisionFiles:
         return ()
 
     def _found(self, partition: Partition, revision: int, file: PublishedFile) -> str | None:
-        expected, _ = self._expected(partition, revision, file)
-        # A replay may have brought a file back that was retired before.
-        for path in (expected, f"{self.roots.partition(partition)}/{file.name}"):
+        for path, _ in self._places(partition, revision, file):
             if self.storage.length(path) == file.length:
                 return path
         return None
 
-    def _expected(
+    def _places(
         self, partition: Partition, revision: int, file: PublishedFile
-    ) -> tuple[str, str]:
-        """Return where a file should be, and why it is not there if it is not."""
+    ) -> Iterator[tuple[str, str]]:
+        """Yield where a file may be, and why it is not there if it is not.
+
+        Later revisions may bring a file back, and retire it again.
+        """
         for number, removed in self._removed_since(partition, revision):
             if file.name in removed:
                 path = layout.retired_part(self.roots.work, partition, number, file.name)
-                why = f"revision {number} replaced it, and `tidegate gc` deletes such files"
-                return path, why
+                yield path, f"revision {number} replaced it, and `tidegate gc` deletes such files"
         path = f"{self.roots.partition(partition)}/{file.name}"
-        return path, "it is missing in the table, of which `tidegate fsck PIPELINE` tells more"
+        yield path, "it is missing in the table, of which `tidegate fsck PIPELINE` tells more"
 
     def _removed_since(self, partition: Partition, revision: int) -> Iterator[tuple[int, set[str]]]:
         """Yield which files each later commit removed, also one that is under way."""

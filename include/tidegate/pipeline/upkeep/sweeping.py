@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from tidegate.errors import PartitionBusy, WindowOpen
 from tidegate.ledger.holder import Holder
 from tidegate.model.message import CommitMessage
+from tidegate.model.publication import CommitPlan
 from tidegate.pipeline.state.abandoned import abandoned_plans
 from tidegate.pipeline.state.holders import process_owner
 from tidegate.pipeline.state.records import Records
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
     from tidegate.config import PipelineConfig
     from tidegate.ledger import Ledger
     from tidegate.ledger.holder import Life
-    from tidegate.model.ledger_rows import RevisionEntry, WindowState
+    from tidegate.model.ledger_rows import KnownPartition, RevisionEntry, WindowState
+    from tidegate.model.publication import PublishedFile
     from tidegate.pipeline.state.behind import Watch
     from tidegate.pipeline.state.places import Roots
     from tidegate.storage import Storage
@@ -110,12 +112,16 @@ class Sweeper:
         return tuple(swept)
 
     def _unneeded(self, garbage: Sequence[Garbage]) -> Sequence[Garbage]:
-        """Leave out files that a proposal has found made since."""
-        units = f"{self.roots.work}/{layout.UNITS}/"
-        if not any(item.path.startswith(units) for item in garbage):
-            return garbage
-        free = {item.path for item in self._assembled()}
-        return [it for it in garbage if not it.path.startswith(units) or it.path in free]
+        """Leave out files that a proposal has found made since, or makes a revision of."""
+        units, retired = (f"{self.roots.work}/{it}/" for it in (layout.UNITS, layout.RETIRED))
+        kept: set[str] = set()
+        if any(item.path.startswith(units) for item in garbage):
+            free = {item.path for item in self._assembled()}
+            made = {item.path for item in garbage if item.path.startswith(units)}
+            kept |= made - free
+        if any(item.path.startswith(retired) for item in garbage):
+            kept = kept.union(*map(self._ingredients, self.ledger.known_partitions()))
+        return [item for item in garbage if item.path not in kept]
 
     def _sweep_window(self, sequence: int, garbage: Sequence[Garbage]) -> Sequence[Garbage]:
         """Delete files of one window's plans, unless a run has taken the window.
@@ -169,17 +175,32 @@ class Sweeper:
         A reader may have opened the old revision just before, however old its files are. What a
         revision removed, the one before it has; whatever is kept is one of the newest.
         """
-        for state in self.ledger.partitions.all():
-            partition = state.partition
+        for known in self.ledger.known_partitions():
+            partition = known.state.partition
             folder = layout.retired_root(self.roots.work, partition)
             if not self.storage.exists(folder):
                 continue
-            oldest_kept = state.revision - self.config.retention.revisions + 1
+            oldest_kept = known.state.revision - self.config.retention.revisions + 1
+            needed = self._ingredients(known)
             for made in self.ledger.publications.revisions(partition):
                 if made.revision <= oldest_kept and self._replaced_at(made) < cutoff:
                     for name in self.storage.list_files(f"{folder}/{made.revision}"):
                         path = f"{folder}/{made.revision}/{name}"
-                        yield self._garbage(path, "replaced by a later revision")
+                        if path not in needed:
+                            yield self._garbage(path, "replaced by a later revision")
+
+    def _ingredients(self, known: KnownPartition) -> set[str]:
+        """Return the files that a joined file of a partition is taken apart to (design §4a)."""
+        waiting = [entry for entry in (known.proposed, known.begun) if entry is not None]
+        coming = [file for entry in waiting for file in entry.publication.adds]
+        standing: Sequence[PublishedFile] = ()
+        if known.newest is not None:
+            path = f"{self.roots.work}/{known.newest.commit_plan}"
+            standing = read_stored(self.storage, path, CommitPlan).publication.content
+        parts = [part for file in (*coming, *standing) for part in file.made_of]
+        return {
+            posixpath.normpath(f"{self.roots.work}/{item.staged}") for item in (*coming, *parts)
+        }
 
     def _assembled(self) -> Iterator[Garbage]:
         """Yield files that were assembled for revisions that nobody will commit."""
