@@ -13,10 +13,12 @@ from tidegate.cli.look_commands import write_parquet
 from tidegate.cli.opening import open_pipeline
 from tidegate.cli.output import reporting
 from tidegate.cli.status_view import facts
+from tidegate.model.partition import Transform
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from tidegate.config.target import TargetConfig
     from tidegate.target.difference import Change, Difference
 
 
@@ -36,13 +38,13 @@ def diff(
         typer.Argument(metavar="[R2]", min=0, help="A revision; by default the newest."),
     ] = None,
     keys: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="COLUMNS",
-            help="Columns, as a,b, that tell which row became which. By default, a row that "
-            "changed is one that was removed, and one that was added.",
+            help="Columns, as a,b, that tell which row became which; by default `target.keys`. "
+            "Without, a row that changed is one that was removed, and one that was added.",
         ),
-    ] = "",
+    ] = None,
     limit: Annotated[int, typer.Option(min=0, help="Print this many rows of each kind.")] = 20,
     out: Annotated[
         Path | None,
@@ -56,7 +58,7 @@ def diff(
     """Show which rows two revisions of a partition differ in: added, removed, changed by key."""
     with reporting(pipeline, as_json=as_json) as output:
         opened = open_pipeline(pipeline)
-        named = tuple(filter(None, (key.strip() for key in keys.split(","))))
+        named = _keys(opened.config.target, keys)
         with output.progress() as progress:
             progress.add_task(f"comparing revisions of {partition}")
             shown = opened.difference(opened.parse_partition(partition), one, other, keys=named)
@@ -77,6 +79,15 @@ def diff(
             *tables,
             *([more] if more else []),
         )
+
+
+def _keys(target: "TargetConfig", said: str | None) -> tuple[str, ...]:
+    """Return the columns that were named, or those of the table's keys that its files have."""
+    if said is not None:
+        return tuple(filter(None, (key.strip() for key in said.split(","))))
+    whole = [field for field in target.partition_by if field.transform is Transform.IDENTITY]
+    in_path = {field.column for field in whole}
+    return tuple(key for key in target.keys if key not in in_path)
 
 
 def _samples(found: "Difference", limit: int) -> diff_view.Samples:

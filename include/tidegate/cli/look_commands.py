@@ -42,8 +42,13 @@ def status(
         ),
     ] = False,
     small_file: Annotated[
-        str, typer.Option(metavar="SIZE", help="With --files: a smaller file is a small one.")
-    ] = "16MiB",
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="With --files: a smaller file is a small one; by default as `target.compaction` "
+            "says, 16MiB.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show checkpoint, watermark and every partition: committed, pending, held, late, changed.
@@ -74,25 +79,26 @@ def status(
         output.show(raw, facts, status_view.partition_table(report.partitions))
 
 
-def _files(pipeline: str, small_file: str, *, as_json: bool) -> None:
+def _files(pipeline: str, small_file: str | None, *, as_json: bool) -> None:
     from tidegate.config.words import parse_size
 
     with reporting(pipeline, as_json=as_json) as output:
         try:
-            small_below = parse_size(small_file)
+            small_below = None if small_file is None else parse_size(small_file)
         except ValueError as broken:
             raise typer.BadParameter(str(broken), param_hint="--small-file") from broken
         opened = open_control(pipeline)
         sizes = opened.file_sizes(small_below)
         raw = {
-            "small_file": small_below,
-            "file_size": opened.config.target.rolling.file_size,
             "partitions": [{**item.to_json(), "partition": str(item.partition)} for item in sizes],
         }
         if not sizes:
             output.show(raw, "No partition is published yet.")
             raise typer.Exit(NOTHING)
         output.show(raw, status_view.file_table(sizes), status_view.file_total(sizes))
+        if any(item.files_after < item.files for item in sizes):
+            said = [] if small_file is None else ["--small-file", small_file]
+            output.next(command("compact", pipeline, *said))
 
 
 def _all_pipelines(*, as_json: bool) -> None:

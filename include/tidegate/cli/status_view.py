@@ -141,7 +141,7 @@ def partition_table(partitions: Sequence[PartitionReport]) -> Table:
 
 def file_table(sizes: Sequence[FileSizes]) -> Table:
     """List partitions with the number and the sizes of their files."""
-    table = _whole("partition", "files", "size", "mean", "small files", "their size", "merged")
+    table = _whole("partition", "files", "size", "mean", "small files", "their size", "joined")
     for column in table.columns[1:]:
         column.justify = "right"
     for item in sizes:
@@ -168,10 +168,10 @@ def file_total(sizes: Sequence[FileSizes]) -> str:
         f"{wording.count(small)} of them small"
     )
     if after == files:
-        return f"{said}; merging small ones would leave as many."
+        return f"{said}; joining small ones would leave as many."
     partitions = sum(it.files_after < it.files for it in sizes)
     return (
-        f"{said}; merging small ones would leave {wording.count(after)}, and write "
+        f"{said}; joining small ones would leave {wording.count(after)}, and write "
         f"{wording.size(sum(it.small_bytes for it in sizes if it.files_after < it.files))} again "
         f"in {wording.plural(partitions, 'partition')}."
     )

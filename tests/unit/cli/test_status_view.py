@@ -92,7 +92,7 @@ def test_files_are_told_with_what_merging_them_would_leave() -> None:
     ]
     assert other[-1].strip() == ""
     assert status_view.file_total(sizes) == (
-        "6 files in 2 partitions, 5 of them small; merging small ones would leave 3, and write "
+        "6 files in 2 partitions, 5 of them small; joining small ones would leave 3, and write "
         "20.0 MiB again in 1 partition."
     )
-    assert status_view.file_total(sizes[1:]).endswith("merging small ones would leave as many.")
+    assert status_view.file_total(sizes[1:]).endswith("joining small ones would leave as many.")

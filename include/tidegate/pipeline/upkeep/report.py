@@ -71,16 +71,16 @@ class Reporter:
             notes=(*self._notes(windows), *self._passed_over(passing, reports)),
         )
 
-    def file_sizes(self, small_below: int) -> tuple[FileSizes, ...]:
+    def file_sizes(self, small_below: int, target_size: int) -> tuple[FileSizes, ...]:
         """Count the files of every published partition, from its commit plan (PC-O38).
 
         Args:
             small_below: a file with fewer bytes is small.
+            target_size: bytes of a file that small ones are joined to.
 
         Raises:
             StateFileLost, StateFileDamaged: a commit plan cannot be read.
         """
-        target_size = self.config.target.rolling.file_size
         found = []
         for newest in filter(None, (item.newest for item in self.ledger.known_partitions())):
             path = f"{self.roots.work}/{newest.commit_plan}"
