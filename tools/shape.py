@@ -86,6 +86,7 @@ REASONS = {
         "tidegate/config/environment",
         "tidegate/config/pipeline",
         "tidegate/config/reading",
+        "tidegate/config/retention",
         "tidegate/config/schema",
         "tidegate/config/target",
         "tidegate/config/sources/files",
@@ -256,6 +257,10 @@ REASONS = {
     ),
     "the name of a first file: tests/behaviour/test_command_line.py": ("tidegate/cli/known_name",),
     "targets of several files: tests/behaviour/test_check.py": ("tidegate/cli/target_checks",),
+    "revisions that are compared: tests/behaviour/test_diff.py": (
+        "tidegate/pipeline/upkeep/differing",
+        "tidegate/pipeline/upkeep/revision_files",
+    ),
     "beginning again, as its user sees it: tests/behaviour/test_reset.py": (
         "tidegate/pipeline/upkeep/resetting",
     ),

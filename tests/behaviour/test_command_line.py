@@ -543,6 +543,54 @@ def test_gc_without_delete_only_lists(tidegate: Command, root: Path) -> None:
     assert nothing.exit_code == 3
 
 
+def test_fsck_of_a_sound_table_tells_what_gc_would_delete(tidegate: Command, root: Path) -> None:
+    file = root / "pipelines" / "orders.yaml"
+    file.write_text(f"{file.read_text()}\nretention: {{age: 0s}}\n")
+    tidegate("load", "orders")
+    tidegate("publish", "orders")
+    assert "Nobody needs" not in tidegate("fsck", "orders").stdout
+    add_rows(root, "late", (5, "2024-05-01T23:00", 1.0))
+    tidegate("load", "orders")
+    tidegate("rebuild", "orders", FIRST)
+    tidegate("publish", "orders", FIRST)
+
+    found = tidegate("fsck", "orders")
+    counted = said(tidegate("fsck", "orders", "--json"))
+
+    assert found.exit_code == 0
+    assert counted["findings"] == counted["details"] == []
+    assert f"Nobody needs {counted['garbage']['files']} file" in found.stdout
+    assert "Next: tidegate gc orders" in found.stdout
+    assert len(said(tidegate("gc", "orders", "--json"))["files"]) == counted["garbage"]["files"]
+
+
+def test_status_counts_files_and_small_ones(tidegate: Command, root: Path) -> None:
+    assert tidegate("status", "orders", "--files").exit_code == 3
+    tidegate("load", "orders")
+    tidegate("publish", "orders")
+
+    (first,) = said(tidegate("status", "orders", "--files", "--json"))["partitions"]
+    shown = tidegate("status", "orders", "--files", "--small-file", "1")
+
+    size = sum(path.stat().st_size for path in (root / "published" / FIRST).glob("part-*"))
+    assert (first["partition"], first["files"], first["bytes"]) == (FIRST, 1, size)
+    assert (first["small_files"], first["files_after"]) == (1, 1)
+    assert "1 file in 1 partition, 0 of them small" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(("status", "--files"), id="no pipeline"),
+        pytest.param(("status", "orders", "--files", "--small-file", "much"), id="no size"),
+    ],
+)
+def test_status_of_files_that_cannot_be_counted_is_misuse(
+    tidegate: Command, arguments: tuple[str, ...]
+) -> None:
+    assert tidegate(*arguments).exit_code == 2
+
+
 def test_check_of_a_sound_pipeline_finds_no_problem(tidegate: Command) -> None:
     checked = tidegate("check", "orders", "--json")
 

@@ -228,3 +228,33 @@ class TestCommand:
 
         assert refused.exit_code == 2
         assert "--small-file" in refused.output
+
+
+def test_sweep_leaves_what_a_joined_file_is_taken_apart_to(lake: SmallLake) -> None:
+    pipeline = grown(lake)
+    before = set(files(lake))
+    pipeline.compact(day(1), RULE, "cli", NOW)
+
+    swept = pipeline.sweep(pipeline.garbage(NOW.replace(year=2036), NOW - NOW))
+    replay(lake.pipeline(source={"read": {"filter": "id <> 1"}}), 1)
+
+    assert [item.path for item in swept if "/retired/" in item.path] == []
+    assert lake.ids() == {FIRST: [2, 3, 4, 5, 6]}
+    assert len(before & set(files(lake))) == 2
+
+
+def test_files_are_found_where_they_went_when_revisions_are_compared(lake: SmallLake) -> None:
+    """A joined file is taken apart, so that files come back that were retired, and go again."""
+    pipeline = grown(lake)
+    pipeline.compact(day(1), RULE, "cli", NOW)
+    narrow = lake.pipeline(source={"read": {"filter": "id <> 1"}})
+    replay(narrow, 1)
+    narrow.compact(day(1), RULE, "cli", NOW)
+
+    found = {
+        (one, other): (difference.added, difference.removed)
+        for one, other in ((3, 4), (4, 5), (3, 5), (5, 6), (3, 6))
+        if (difference := pipeline.difference(day(1), one, other).found)
+    }
+
+    assert found == {(3, 4): (0, 0), (4, 5): (0, 1), (3, 5): (0, 1), (5, 6): (0, 0), (3, 6): (0, 1)}

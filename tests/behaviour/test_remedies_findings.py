@@ -190,6 +190,59 @@ def test_damage_that_is_found_is_mended_as_the_finding_says(
     check_ends_well(lake, ids)
 
 
+KINDS = {
+    "lose_part": "file-lost",
+    "spoil_part": "file-changed",
+    "lose_marker": "marker-lost",
+    "spoil_marker": "marker-changed",
+    "stray": "file-unknown",
+    "marker_of_pending": "marker-unknown",
+}
+
+
+@pytest.mark.parametrize("damage", [lose_part, lose_marker, stray])
+def test_machines_are_told_what_is_wrong_where_and_what_helps(
+    lake: SmallLake, damage: Damage
+) -> None:
+    published(lake)
+    damage(lake)
+
+    (told,) = json.loads(typed("tidegate fsck orders --json", 1))["details"]
+
+    assert told["kind"] == KINDS[damage.__name__]
+    assert told["where"].startswith(str(lake.target / FIRST))
+    assert told["commands"] == re.findall("`(tidegate [^`]*)`", told["text"])
+
+
+def test_quick_look_compares_lengths_only(lake: SmallLake) -> None:
+    published(lake)
+    spoil_part(lake)
+
+    assert "agree" in typed("tidegate fsck orders --quick")
+    lose_part(lake)
+    assert "listed, but missing" in typed("tidegate fsck orders --quick", 1)
+
+
+def test_lost_file_of_a_revision_that_is_to_be_kept_is_named_until_fewer_are(
+    lake: SmallLake,
+) -> None:
+    published(lake)
+    narrow = lake.pipeline(**NARROW)
+    narrow.finish_load(narrow.replay(1, Run("replay", "cli"), NOW), NOW, local)
+    publish(narrow)
+    lake.file(retention={"revisions": 2}, **NARROW)
+    (retired,) = (lake.work / "retired").rglob("part-*")
+    assert fsck() == []
+    retired.unlink()
+
+    (found,) = fsck(1)
+
+    assert found.startswith(f"{retired}: expected, because revision 2 of {FIRST} is one of 2")
+    (fewer,) = re.findall(r"set `retention.revisions: (\d+)`", found)
+    lake.file(retention={"revisions": int(fewer)}, **NARROW)
+    assert fsck() == []
+
+
 @pytest.mark.follows("CommittedFileMissing")
 def test_reader_who_misses_a_file_is_helped_by_what_is_found(lake: SmallLake) -> None:
     ids = published(lake)

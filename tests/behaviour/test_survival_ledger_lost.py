@@ -166,3 +166,22 @@ def test_gate_takes_the_columns_of_nothing_from_plans_of_an_earlier_version(
 
     state = lake.pipeline().ledger.partitions.get(day(2))
     assert (state.revision, lake.ids()["dt=2026-02-02"]) == (2, [])
+
+
+def test_ledger_that_is_lost_after_a_sweep_is_restored_as_it_was(lake: SmallLake) -> None:
+    """Records are never garbage, whatever is kept of the files that they name."""
+    lake.keys = {**lake.keys, "rows": [{"name": "few", "where": "id <> 2"}]}
+    lived(lake)
+    there_and_back(lake)
+    rebuild(lake)
+    sweeping = lake.pipeline(retention={"quarantine": "0s"})
+    garbage = sweeping.garbage(NOW.replace(year=2036), NOW - NOW)
+
+    swept = [item.path for item in sweeping.sweep(garbage)]
+
+    assert {
+        kind for kind in ("/retired/", "/quarantine/", "/staged/") for path in swept if kind in path
+    } == {"/retired/", "/quarantine/", "/staged/"}
+    lose_and_restore(lake)
+    assert list(lake.pipeline().findings()) == []
+    assert lake.pipeline().garbage(NOW.replace(year=2036), NOW - NOW) == ()

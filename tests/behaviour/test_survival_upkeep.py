@@ -6,7 +6,7 @@ import json
 import os
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -100,6 +100,70 @@ def test_age_of_what_is_retired_counts_from_when_it_was_replaced(
         str(path) for path in parts(lake, "retired")
     ]
     assert len(parts(lake, "retired")) == 1
+
+
+@pytest.mark.parametrize(
+    ("revisions", "kept"),
+    [
+        pytest.param(1, [], id="the newest"),
+        pytest.param(2, [3], id="two"),
+        pytest.param(3, [2, 3], id="all"),
+    ],
+)
+def test_newest_revisions_keep_their_files_however_old_these_are(
+    lake: SmallLake, revisions: int, kept: list[int]
+) -> None:
+    published(lake)
+    for changed in (lake.pipeline(**NARROW), lake.pipeline()):
+        replay(changed)
+        publish(changed)
+    retired = lake.work / "retired" / "dt=2026-02-01"
+
+    keeping = lake.pipeline(retention={"revisions": revisions})
+    sweep(keeping)
+
+    assert [number for number in (2, 3) if list((retired / f"{number}").glob("*"))] == kept
+    # The oldest kept revision has all of its files, and so has each one after it.
+    oldest = 4 - revisions
+    assert keeping.difference(day(1), oldest, 3).new_rows == 4
+    assert sweep(keeping) == []
+
+
+RULED: dict[str, Any] = {"rows": [{"name": "few", "where": "id <> 3"}]}
+
+
+def test_rows_that_were_put_aside_go_when_they_are_as_old_as_is_said(lake: SmallLake) -> None:
+    lake.commit({1: 4})
+    load(lake.pipeline(**RULED))
+    lake.commit({2: 1})
+    load(lake.pipeline(**RULED))
+    publish(lake.pipeline(**RULED))
+    (aside,) = [path for path in parts(lake, "windows") if "quarantine" in path.parts]
+    ending = lake.pipeline(retention={"quarantine": "10d"}, **RULED)
+    staged = datetime.now(UTC)
+
+    for_ever = lake.pipeline(**RULED).garbage(staged + timedelta(days=999), AT_ONCE)
+    early = ending.garbage(staged + timedelta(days=9), AT_ONCE)
+    late = ending.garbage(staged + timedelta(days=11), AT_ONCE)
+    ending.sweep(late)
+
+    assert for_ever == early == ()
+    assert [item.path for item in late] == [str(aside)]
+    assert not aside.exists()
+    # A replay finds everything done, and a restoration gives the same ledger.
+    before = lake.stamps()
+    replay(ending)
+    publish(ending)
+    assert lake.stamps() == before
+    assert list(ending.findings()) == []
+
+
+def test_rows_that_were_put_aside_stay_while_others_of_their_window_wait(lake: SmallLake) -> None:
+    lake.commit({1: 4})
+    ending = lake.pipeline(retention={"quarantine": "0s"}, **RULED)
+    load(ending)
+
+    assert ending.garbage(datetime.now(UTC) + timedelta(days=999), AT_ONCE) == ()
 
 
 def test_sweep_takes_the_attempts_that_lost(lake: SmallLake) -> None:

@@ -9,6 +9,7 @@ from tidegate.cli import (
     compact_command,
     decision_commands,
     demo_commands,
+    diff_commands,
     load_commands,
     look_commands,
     project_commands,
@@ -35,6 +36,7 @@ _SECTIONS = {
         look_commands.explain,
         look_commands.instants,
         look_commands.changes,
+        diff_commands.diff,
     ),
     "Decide on what is held": (
         decision_commands.approve,

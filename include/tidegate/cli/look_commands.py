@@ -35,6 +35,20 @@ def status(
             autocompletion=complete_name,
         ),
     ] = None,
+    files: Annotated[
+        bool,
+        typer.Option(
+            "--files", help="Show how many files each published partition has, and how small."
+        ),
+    ] = False,
+    small_file: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SIZE",
+            help="With --files: a smaller file is a small one; by default as `target.compaction` "
+            "says, 16MiB.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Show checkpoint, watermark and every partition: committed, pending, held, late, changed.
@@ -45,7 +59,13 @@ def status(
     Without a pipeline: one line for each, from the ledger alone.
     """
     if pipeline is None:
+        if files:
+            problem = "needs the name of a pipeline"
+            raise typer.BadParameter(problem, param_hint="--files")
         _all_pipelines(as_json=as_json)
+        return
+    if files:
+        _files(pipeline, small_file, as_json=as_json)
         return
     with reporting(pipeline, as_json=as_json) as output:
         opened = open_control(pipeline)
@@ -57,6 +77,28 @@ def status(
         facts = status_view.pipeline_facts(report, opened.config.timezone)
         raw = status_view.raw_report(report)
         output.show(raw, facts, status_view.partition_table(report.partitions))
+
+
+def _files(pipeline: str, small_file: str | None, *, as_json: bool) -> None:
+    from tidegate.config.words import parse_size
+
+    with reporting(pipeline, as_json=as_json) as output:
+        try:
+            small_below = None if small_file is None else parse_size(small_file)
+        except ValueError as broken:
+            raise typer.BadParameter(str(broken), param_hint="--small-file") from broken
+        opened = open_control(pipeline)
+        sizes = opened.file_sizes(small_below)
+        raw = {
+            "partitions": [{**item.to_json(), "partition": str(item.partition)} for item in sizes],
+        }
+        if not sizes:
+            output.show(raw, "No partition is published yet.")
+            raise typer.Exit(NOTHING)
+        output.show(raw, status_view.file_table(sizes), status_view.file_total(sizes))
+        if any(item.files_after < item.files for item in sizes):
+            said = [] if small_file is None else ["--small-file", small_file]
+            output.next(command("compact", pipeline, *said))
 
 
 def _all_pipelines(*, as_json: bool) -> None:

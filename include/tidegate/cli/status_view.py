@@ -12,6 +12,7 @@ from tidegate.cli import wording
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tidegate.model.file_sizes import FileSizes
     from tidegate.model.ledger_rows import WindowState
     from tidegate.model.message import RunSummary
     from tidegate.model.report import PartitionReport, PipelineOverview, PipelineReport
@@ -136,6 +137,44 @@ def partition_table(partitions: Sequence[PartitionReport]) -> Table:
             _waits_for(item),
         )
     return table
+
+
+def file_table(sizes: Sequence[FileSizes]) -> Table:
+    """List partitions with the number and the sizes of their files."""
+    table = _whole("partition", "files", "size", "mean", "small files", "their size", "joined")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for item in sizes:
+        table.add_row(
+            str(item.partition),
+            wording.count(item.files),
+            wording.size(item.bytes),
+            wording.size(item.mean_bytes),
+            wording.count(item.small_files) if item.small_files else "",
+            wording.size(item.small_bytes) if item.small_files else "",
+            f"{wording.count(item.files)} → {wording.count(item.files_after)}"
+            if item.files_after < item.files
+            else "",
+        )
+    return table
+
+
+def file_total(sizes: Sequence[FileSizes]) -> str:
+    """Return how many files there are, and how many there would be without small ones."""
+    files, after = sum(it.files for it in sizes), sum(it.files_after for it in sizes)
+    small = sum(it.small_files for it in sizes)
+    said = (
+        f"{wording.plural(files, 'file')} in {wording.plural(len(sizes), 'partition')}, "
+        f"{wording.count(small)} of them small"
+    )
+    if after == files:
+        return f"{said}; joining small ones would leave as many."
+    partitions = sum(it.files_after < it.files for it in sizes)
+    return (
+        f"{said}; joining small ones would leave {wording.count(after)}, and write "
+        f"{wording.size(sum(it.small_bytes for it in sizes if it.files_after < it.files))} again "
+        f"in {wording.plural(partitions, 'partition')}."
+    )
 
 
 def _waits_for(item: PartitionReport) -> str:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.table import Table
 
-from tidegate.cli import wording
+from tidegate.cli import findings_view, wording
 from tidegate.cli.arguments import AsJson, PipelineName, utc_now
 from tidegate.cli.opening import open_pipeline
 from tidegate.cli.output import FAILED, NOTHING, Output, reporting
@@ -26,6 +26,10 @@ def fsck(
         bool,
         typer.Option("--rebuild", help="Restore a lost ledger from work directory and markers."),
     ] = False,
+    quick: Annotated[
+        bool,
+        typer.Option("--quick", help="Compare lengths of published files, and not their bytes."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Compare table, markers and ledger, and repair nothing. Ends with 1 if they disagree."""
@@ -34,34 +38,65 @@ def fsck(
         if rebuild:
             _rebuild(opened, output)
             return
-        findings = list(opened.findings())
-        output.show({"findings": findings}, *(findings or ["Table, markers and ledger agree."]))
+        findings = []
+        with output.progress() as progress:
+            task = progress.add_task("comparing files, markers and ledger")
+            for finding in opened.inspect(reads_content=not quick):
+                findings.append(finding)
+                progress.update(task, description=f"found {len(findings)}")
+            # With findings, it is not known what is needed.
+            garbage = () if findings else opened.garbage(utc_now(), opened.config.retention.age)
+        told = [findings_view.told(finding) for finding in findings]
+        raw = {
+            "findings": [finding.text for finding in findings],
+            "details": [findings_view.raw(finding) for finding in findings],
+            "garbage": {"files": len(garbage), "bytes": sum(item.bytes for item in garbage)},
+        }
+        output.show(raw, *(told or ["Table, markers and ledger agree."]))
+        if garbage and not as_json:
+            output.show(None, f"Nobody needs {_files(garbage)} of the work directory any more.")
+            output.next(command("gc", pipeline))
         raise typer.Exit(FAILED if findings else 0)
 
 
 def gc(
     pipeline: PipelineName,
     older_than: Annotated[
-        str,
-        typer.Option(metavar="DURATION", help=("Keep files that are younger, such as 12h or 30d.")),
-    ] = "7d",
+        str | None,
+        typer.Option(
+            "--older-than",
+            "--min-age",
+            metavar="DURATION",
+            help=(
+                "Keep files that are younger, such as 12h or 30d; by default those that "
+                "`retention.age` in the pipeline file keeps, 7d."
+            ),
+        ),
+    ] = None,
     delete: Annotated[
         bool, typer.Option("--delete", help="Delete the files; by default they are only listed.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find files of the work directory that are no longer needed: retired parts, lost attempts."""
+    """Find files of the work directory that are no longer needed: retired parts, lost attempts.
+
+    The newest revisions keep their files, as many as `retention.revisions` says.
+    """
     from tidegate.config.words import parse_duration
 
     with reporting(pipeline, as_json=as_json) as output:
         try:
-            age = parse_duration(older_than)
+            age = None if older_than is None else parse_duration(older_than)
         except ValueError as broken:
             raise typer.BadParameter(str(broken), param_hint="--older-than") from broken
         opened = open_pipeline(pipeline)
-        garbage = opened.garbage(utc_now(), age)
-        if delete:
-            garbage = opened.sweep(garbage)
+        kept_for = opened.config.retention.age if age is None else age
+        with output.progress() as progress:
+            task = progress.add_task("looking for files that nobody needs")
+            garbage = opened.garbage(utc_now(), kept_for)
+            if delete:
+                progress.update(task, description=f"deleting {_files(garbage)}")
+                garbage = opened.sweep(garbage)
         raw = {
             "deleted": delete,
             "files": [{"path": item.path, "reason": item.reason} for item in garbage],
@@ -71,7 +106,8 @@ def gc(
             raise typer.Exit(NOTHING)
         output.show(raw, garbage_table(garbage), _total(garbage, delete=delete))
         if not delete:
-            output.next(command("gc", pipeline, "--older-than", older_than, "--delete"))
+            said = [] if older_than is None else ["--older-than", older_than]
+            output.next(command("gc", pipeline, *said, "--delete"))
 
 
 def garbage_table(garbage: "Sequence[Garbage]") -> Table:
@@ -86,9 +122,12 @@ def garbage_table(garbage: "Sequence[Garbage]") -> Table:
 
 
 def _total(garbage: "Sequence[Garbage]", *, delete: bool) -> str:
+    return f"{'Deleted' if delete else 'Would delete'} {_files(garbage)}."
+
+
+def _files(garbage: "Sequence[Garbage]") -> str:
     size = wording.size(sum(item.bytes for item in garbage))
-    verb = "Deleted" if delete else "Would delete"
-    return f"{verb} {wording.plural(len(garbage), 'file')} with {size}."
+    return f"{wording.plural(len(garbage), 'file')} with {size}"
 
 
 def _rebuild(opened: "Pipeline", output: Output) -> None:

@@ -20,6 +20,7 @@ from pydantic import (
 
 from tidegate.config.commit import CommitConfig, EventTimeConfig, ExecuteConfig, GateConfig
 from tidegate.config.environment import PLACEHOLDER
+from tidegate.config.retention import RetentionConfig
 from tidegate.config.section import Section
 from tidegate.config.sources import AnySource, SourceConfig, of_one_kind
 from tidegate.config.target import RowRule, TargetConfig, identity_text
@@ -130,6 +131,8 @@ class PipelineConfig(Section):
     gate: GateConfig | None = None
     commit: CommitConfig = CommitConfig()
     execute: ExecuteConfig = ExecuteConfig()
+    retention: RetentionConfig = Field(RetentionConfig(), exclude=True)
+    """Read when files are deleted, from the file as it is then; no plan has it."""
     _file: str = PrivateAttr("")
 
     def __eq__(self, other: object) -> bool:

@@ -7,6 +7,7 @@ from tidegate.errors.demo import *
 from tidegate.errors.owning import *
 from tidegate.errors.published import *
 from tidegate.errors.publishing import *
+from tidegate.errors.revisions import *
 from tidegate.errors.schedule import *
 from tidegate.errors.sources import *
 from tidegate.errors.storage import *

@@ -12,7 +12,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tidegate.config import PipelineConfig, find_pipeline, ledger_url, load_pipeline
+from tidegate.config import (
+    CompactionConfig,
+    PipelineConfig,
+    find_pipeline,
+    ledger_url,
+    load_pipeline,
+)
 from tidegate.errors import PlanMissing, TidegateError
 from tidegate.errors.commands import naming
 from tidegate.ledger import Ledger, open_engine
@@ -37,6 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime
 
+    from tidegate.model.file_sizes import FileSizes
     from tidegate.model.ledger_rows import PartitionState
     from tidegate.model.partition import Partition
     from tidegate.model.plan import ScanPlan, Split
@@ -300,6 +307,18 @@ class PipelineControl:
             return None
         waiting = [item.state.partition for item in report.partitions if item.rows_pending]
         return replace(report, notes=(*report.notes, *self._refusals(waiting)))
+
+    def file_sizes(self, small_below: int | None = None) -> tuple[FileSizes, ...]:
+        """Count the files of every published partition.
+
+        Args:
+            small_below: a file with fewer bytes is small; by default as `target.compaction` says.
+        """
+        rule = self.config.target.compaction or CompactionConfig()
+        return self._reporter.file_sizes(
+            rule.small_file if small_below is None else small_below,
+            rule.target_size or self.config.target.rolling.file_size,
+        )
 
     def to_rebuild(self) -> tuple[Partition, ...]:
         """Return the partitions to rebuild before they are published.

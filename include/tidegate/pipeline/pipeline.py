@@ -13,20 +13,24 @@ from tidegate.pipeline.load_steps import LoadSteps
 from tidegate.pipeline.publish_steps import PublishSteps
 from tidegate.pipeline.state.holders import life_of
 from tidegate.pipeline.state.kept_ledger import keeping_ledger_open
+from tidegate.pipeline.upkeep.differing import Differ, RevisionDifference
 from tidegate.pipeline.upkeep.findings import Findings
 from tidegate.pipeline.upkeep.history import SourceInstant, source_instants
 from tidegate.pipeline.upkeep.resetting import Resetter, Standing
 from tidegate.pipeline.upkeep.restore import Restored, Restorer
 from tidegate.pipeline.upkeep.retiring import Retirer
+from tidegate.pipeline.upkeep.revision_files import RevisionFiles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime, timedelta
     from pathlib import Path
 
     from tidegate.gate import SparkFrame
     from tidegate.ledger.holder import Life
+    from tidegate.model.finding import Finding
     from tidegate.model.instant import Instant
+    from tidegate.model.partition import Partition
     from tidegate.pipeline.upkeep.sweeping import Garbage
     from tidegate.storage import Storage
 
@@ -88,6 +92,14 @@ class Pipeline(LoadSteps, PublishSteps):
 
     def findings(self) -> Iterator[str]:
         """Return where files, markers and ledger disagree, each with a remedy."""
+        return map(str, self.inspect())
+
+    def inspect(self, *, reads_content: bool = True) -> Iterator[Finding]:
+        """Return where files, markers and ledger disagree, with place, reason and remedy.
+
+        Args:
+            reads_content: compare the bytes of published files, not only their lengths.
+        """
         return Findings(
             self.config,
             self.roots,
@@ -97,6 +109,7 @@ class Pipeline(LoadSteps, PublishSteps):
             self._watch,
             self._forgotten,
             self._missing_of_source,
+            reads_content,
         ).all()
 
     def _missing_of_source(
@@ -114,6 +127,38 @@ class Pipeline(LoadSteps, PublishSteps):
     def sweep(self, garbage: tuple[Garbage, ...]) -> tuple[Garbage, ...]:
         """Delete what `garbage` found, unless it is needed by now, and return what was deleted."""
         return self._sweeper.sweep(garbage)
+
+    @keeping_ledger_open
+    def difference(
+        self,
+        partition: Partition,
+        one: int | None = None,
+        other: int | None = None,
+        *,
+        keys: Sequence[str] = (),
+    ) -> RevisionDifference:
+        """Compare two revisions of a partition.
+
+        Args:
+            partition: the partition.
+            one: the number of a revision, 0 for the partition before it was published; by default
+                the one before `other`.
+            other: the same; by default the newest.
+            keys: columns that tell which row became which; by default a row that changed is one
+                that was removed, and one that was added.
+
+        Raises:
+            PartitionNotFound: no window ever touched it.
+            LedgerLost: the ledger has lost the pipeline.
+            RevisionUnknown: there is no such revision.
+            RevisionFileGone: a file of one of them was deleted.
+            KeyUnknown: no file has a column of this name.
+            ColumnTypesDiffer: a column has two types with no common one.
+        """
+        self._check_known()
+        self._check_touched(partition)
+        files = RevisionFiles(self.roots, self.ledger, self.storage, self._contents)
+        return Differ(files).compare(partition, one, other, keys)
 
     @keeping_ledger_open
     def instants(self, now: datetime) -> tuple[SourceInstant, ...]:

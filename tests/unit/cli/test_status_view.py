@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from strategies import values_of
 from terminal import text_of
 from tidegate.cli import status_view
+from tidegate.model.file_sizes import FileSizes
 from tidegate.model.message import RunSummary
 from tidegate.model.partition import Partition
 from tidegate.model.report import PartitionReport, PipelineReport
@@ -63,3 +64,35 @@ def test_pipeline_facts_of_any_report_name_every_note(report: PipelineReport) ->
     noted = replace(report, notes=("window 7 is open",))
 
     assert "window 7 is open" in text_of(status_view.pipeline_facts(noted, "America/New_York"))
+
+
+@few
+@given(st.lists(values_of(FileSizes), max_size=3))
+def test_file_table_of_any_sizes_has_a_row_each(sizes: list[FileSizes]) -> None:
+    assert status_view.file_table(sizes).row_count == len(sizes)
+
+
+def test_files_are_told_with_what_merging_them_would_leave() -> None:
+    sizes = [
+        FileSizes.of(DAY, [5 << 20] * 4, 16 << 20, 128 << 20),
+        FileSizes.of(DAY, [128 << 20, 1 << 20], 16 << 20, 128 << 20),
+    ]
+
+    row, other = (
+        line.split("│")[1:-1] for line in text_of(status_view.file_table(sizes)).splitlines()[3:5]
+    )
+
+    assert [cell.strip() for cell in row[1:]] == [
+        "4",
+        "20.0 MiB",
+        "5.0 MiB",
+        "4",
+        "20.0 MiB",
+        "4 → 1",
+    ]
+    assert other[-1].strip() == ""
+    assert status_view.file_total(sizes) == (
+        "6 files in 2 partitions, 5 of them small; joining small ones would leave 3, and write "
+        "20.0 MiB again in 1 partition."
+    )
+    assert status_view.file_total(sizes[1:]).endswith("joining small ones would leave as many.")

@@ -325,6 +325,24 @@ MISTAKES = {
         9,
         "expected a whole number, found 'many'",
     ),
+    "no revision kept": (
+        "retention: {revisions: 0}",
+        "retention.revisions",
+        9,
+        "input should be greater than 0, found 0",
+    ),
+    "age that is none": (
+        "retention: {quarantine: some}",
+        "retention.quarantine",
+        9,
+        "expected a duration such as '15m', '6 h' or '1d', found 'some'",
+    ),
+    "kept under another name": (
+        "retention: {revision: 3}",
+        "retention.revision",
+        9,
+        "unknown key; did you mean 'revisions'?",
+    ),
     "list for a part": (
         "execute: [local]",
         "execute",

@@ -139,6 +139,7 @@ def test_order_of_rows_survives_json() -> None:
         {"gate": {"suite": "s.json"}},
         {"execute": {"engine": "spark"}},
         {"dag": {"owner": "someone"}},
+        {"retention": {"revisions": 5, "quarantine": "90d"}},
         {"event_time": {"column": "at", "lateness": "1h"}},
         {"target": {"path": "/elsewhere", "partition_by": {"dt": "day(at)"}}},
         {
@@ -149,10 +150,18 @@ def test_order_of_rows_survives_json() -> None:
             }
         },
     ],
-    ids=["commit", "gate", "execute", "dag", "lateness", "place", "rewrite"],
+    ids=["commit", "gate", "execute", "dag", "retention", "lateness", "place", "rewrite"],
 )
 def test_plan_inputs_leave_out_what_comes_later(said: dict[str, Any]) -> None:
     assert config(**said).plan_inputs() == config().plan_inputs()
+
+
+def test_retention_is_in_no_plan_so_that_plans_keep_their_bytes() -> None:
+    made = config(retention={"revisions": 5, "age": "30d", "quarantine": "90d"})
+
+    assert made.retention.revisions == 5
+    assert made.resolved() == config().resolved()
+    assert "retention" not in made.resolved()
 
 
 TABLE = {"kind": "iceberg", "table": "lake.raw.orders"}

@@ -8,12 +8,14 @@ from __future__ import annotations
 import contextlib
 import functools
 import posixpath
+from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidegate.config import OWNER_FILE
 from tidegate.errors import (
     FormatUnknown,
+    LedgerBehind,
     MarkerInvalid,
     PlacesMoved,
     PlacesOverlap,
@@ -23,16 +25,18 @@ from tidegate.errors import (
     TidegateError,
 )
 from tidegate.errors.commands import command, naming
+from tidegate.model.finding import Finding, FindingKind
 from tidegate.pipeline.publish.commit_plans import writes_marker
 from tidegate.pipeline.state.abandoned import has_begun
 from tidegate.pipeline.state.plan_files import read_plan
 from tidegate.pipeline.state.records import Records
 from tidegate.pipeline.state.work import check_identity, check_owner_or_move, check_tables
 from tidegate.pipeline.upkeep.past import lost_announce, sealed_plans
+from tidegate.stage import layout
 from tidegate.target.marker import is_hidden, read_marker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from tidegate.config import PipelineConfig
     from tidegate.ledger import Ledger
@@ -60,41 +64,51 @@ class Findings:
     forgotten: Forgotten
     missing: Callable[[Instant, Instant | None], Iterator[TidegateError]]
     """Yields an error for each retained source file that is missing, as `Source.missing`."""
+    reads_content: bool = True
+    """Whether the bytes of published files are compared, not only their lengths."""
 
-    def all(self) -> Iterator[str]:
+    def all(self) -> Iterator[Finding]:
         """Yield each difference between files, markers and ledger once, with its remedy."""
-        yield from dict.fromkeys(self._all())
+        told = set()
+        for finding in self._all():
+            if finding.text not in told:
+                told.add(finding.text)
+                yield finding
 
-    def _all(self) -> Iterator[str]:
+    def _all(self) -> Iterator[Finding]:
         try:
             check_identity(self.config, self.roots, self.ledger, self.storage)
         except TidegateError as refused:
-            yield str(refused)
+            yield self._refused(refused)
         try:
             moved = check_owner_or_move(self.roots, self.ledger, self.storage)
         except TidegateError as refused:
             # The knowledge of another ledger does not apply to these files.
-            yield str(refused)
+            yield self._refused(refused)
             return
         if moved:
             # The ledger still names the files where they were.
-            yield str(PlacesMoved(pipeline=self.config.name, target=self.roots.target))
+            yield self._refused(PlacesMoved(pipeline=self.config.name, target=self.roots.target))
             return
         # A ledger that is behind has old files, and remedies that rest on it are refused.
         behind = tuple(self._behind())
         forgotten = None if behind else self.forgotten.find()
         if forgotten is not None:
             # Without the window no other remedy succeeds.
-            yield str(forgotten)
+            yield self._refused(forgotten)
             return
         yield from behind or self._of_all_files()
 
-    def _behind(self) -> Iterator[str]:
+    def _refused(self, refused: TidegateError) -> Finding:
+        return Finding(FindingKind.REFUSED, self.roots.target, str(refused), refused.code)
+
+    def _behind(self) -> Iterator[Finding]:
         """Yield what the files have and the ledger lacks, as far as they can be read."""
         with contextlib.suppress(StateFileDamaged, FormatUnknown):
-            yield from self.watch.findings()
+            for text in self.watch.findings():
+                yield Finding(FindingKind.REFUSED, self.roots.work, text, LedgerBehind.__name__)
 
-    def _of_all_files(self) -> Iterator[str]:
+    def _of_all_files(self) -> Iterator[Finding]:
         yield from self._of_source()
         yield from self._of_announces()
         yield from self._readable(self._of_open_window)
@@ -103,31 +117,38 @@ class Findings:
             yield from self._readable(functools.partial(self._of_state, state, listed))
         yield from self._readable(lambda: self._of_strays(listed))
 
-    def _readable(self, found: Callable[[], Iterable[str]]) -> Iterable[str]:
+    def _readable(self, found: Callable[[], Iterable[Finding]]) -> Iterable[Finding]:
         """Return findings, or the unreadable file of the work directory that prevents them."""
         try:
             return list(found())
         except (StateFileLost, StateFileDamaged, FormatUnknown) as unreadable:
-            return [str(unreadable)]
+            return [_unreadable(unreadable)]
 
-    def _of_state(self, state: PartitionState, listed: set[str]) -> Iterator[str]:
+    def _of_state(self, state: PartitionState, listed: set[str]) -> Iterator[Finding]:
         listed |= self._expected_names(state)
         if self.ledger.publications.unrecorded(state.partition) is not None:
             published = self._typed("publish", state.partition)
-            yield f"{state.partition}: a commit is under way; {published} finishes it"
+            text = f"{state.partition}: a commit is under way; {published} finishes it"
+            yield Finding(FindingKind.COMMIT_UNFINISHED, str(state.partition), text)
             return
-        found = [*self._of_partition(state), *self._of_pending(state)]
+        found = [
+            *self._of_partition(state),
+            *self._of_pending(state),
+            *self._of_retired(state),
+        ]
         if found and not self._has_moved(state):
             yield from found
 
-    def _of_source(self) -> Iterator[str]:
+    def _of_source(self) -> Iterator[Finding]:
         """Check the files that the next load and a backfill need."""
         state = self.ledger.pipeline.find()
         if state is not None and state.checkpoint is not None:
             for missed in self.missing(state.checkpoint, state.first_start):
-                yield naming(str(missed), self.config.name)
+                text = naming(str(missed), self.config.name)
+                where = self.config.source.address
+                yield Finding(FindingKind.SOURCE_FILE_LOST, where, text, missed.code)
 
-    def _of_announces(self) -> Iterator[str]:
+    def _of_announces(self) -> Iterator[Finding]:
         """Compare the ledger with the files of announces, from which a lost ledger is restored."""
         known, records = sealed_plans(self.ledger), Records(self.roots, self.storage)
         lost = self.forgotten.announces.told()
@@ -139,10 +160,10 @@ class Findings:
                     # A lost ledger is restored from plans, too.
                     read_plan(self.storage, told[known[sequence]].plan_uri)
             except (StateFileLost, StateFileDamaged, FormatUnknown) as unreadable:
-                yield str(unreadable)
+                yield _unreadable(unreadable)
                 continue
             if sequence in known and known[sequence] not in told:
-                yield str(
+                yield _unreadable(
                     lost_announce(
                         self.roots,
                         self.ledger,
@@ -152,14 +173,16 @@ class Findings:
                     )
                 )
 
-    def _of_open_window(self) -> Iterator[str]:
+    def _of_open_window(self) -> Iterator[Finding]:
         """Tell of a window whose abandonment only the ledger does not know yet."""
         held = self.ledger.windows.open()
         if held is not None and has_begun(self.ledger, self.storage, held.window.sequence):
             dropped = f"`{command('load', self.config.name)}`"
-            yield (
-                f"window {held.window.sequence} was abandoned, and is still open in the ledger; "
-                f"{dropped} drops it"
+            name = f"window {held.window.sequence}"
+            yield Finding(
+                FindingKind.WINDOW_ABANDONED,
+                name,
+                f"{name} was abandoned, and is still open in the ledger; {dropped} drops it",
             )
 
     def _has_moved(self, state: PartitionState) -> bool:
@@ -168,14 +191,14 @@ class Findings:
         begun = self.ledger.publications.unrecorded(state.partition)
         return begun is not None or now is None or now.revision != state.revision
 
-    def _of_strays(self, listed: set[str]) -> Iterator[str]:
+    def _of_strays(self, listed: set[str]) -> Iterator[Finding]:
         found = self._strays(listed)
         try:
             if found:
                 check_tables(self.roots, self.config.name, self.storage)
         except PlacesOverlap as overlap:
             # They belong to somebody else.
-            yield str(overlap)
+            yield self._refused(overlap)
             return
         yield from map(self._of_stray, found)
 
@@ -213,7 +236,7 @@ class Findings:
             return True
         return False
 
-    def _of_partition(self, state: PartitionState) -> Iterator[str]:
+    def _of_partition(self, state: PartitionState) -> Iterator[Finding]:
         plan = self.contents.standing_plan(state.partition)
         # A marker that was renamed keeps its name until the next commit.
         name = plan.marker_name if plan else self.config.commit.marker.name
@@ -223,7 +246,10 @@ class Findings:
             is_left = state.partition.path in self.watch.left_partitions
             if not is_left and self.storage.exists(marker):
                 helps = self._replacing(marker, state)
-                yield f"{state.partition}: a marker stands, but the ledger has no revision; {helps}"
+                text = (
+                    f"{state.partition}: a marker stands, but the ledger has no revision; {helps}"
+                )
+                yield Finding(FindingKind.MARKER_UNKNOWN, marker, text)
             return
         wrong = [found for file in plan.publication.content for found in self._of_file(state, file)]
         yield from wrong
@@ -231,7 +257,7 @@ class Findings:
         if not wrong or self.storage.exists(marker):
             yield from self._of_marker(state, plan, marker)
 
-    def _of_pending(self, state: PartitionState) -> Iterator[str]:
+    def _of_pending(self, state: PartitionState) -> Iterator[Finding]:
         """Check the staged files that the next commit will move."""
         if state.pending == "none":
             return
@@ -245,50 +271,95 @@ class Findings:
             again = f"`{command('replay', self.config.name, file.window)}`"
             rebuild = f"`{command('rebuild', self.config.name, state.partition)}`"
             away = "" if found is None else f"move {staged} away, then "
-            yield (
+            yield Finding(
+                FindingKind.STAGED_FILE_LOST,
+                staged,
                 f"{staged}: expected {file.length} bytes for the next revision of "
                 f"{state.partition}, found {'no file' if found is None else found}; {away}read its "
-                f"window again with {again}; if that is refused, the partition with {rebuild}"
+                f"window again with {again}; if that is refused, the partition with {rebuild}",
             )
 
-    def _of_marker(self, state: PartitionState, plan: CommitPlan, marker: str) -> Iterator[str]:
+    def _of_marker(self, state: PartitionState, plan: CommitPlan, marker: str) -> Iterator[Finding]:
         try:
             content = self.storage.read_bytes(marker)
         except SourceFileGone:
             if writes_marker(plan):
-                yield (
+                yield Finding(
+                    FindingKind.MARKER_LOST,
+                    marker,
                     f"{state.partition}: revision {state.revision} is recorded, but its marker is "
-                    f"missing; {self._writing_again(state.partition)}"
+                    f"missing; {self._writing_again(state.partition)}",
                 )
             return
         try:
             raw = read_marker(marker, content)
         except MarkerInvalid as broken:
-            yield (
+            yield Finding(
+                FindingKind.MARKER_CHANGED,
+                marker,
                 f"{broken.path}: expected a marker of Tidegate, found {broken.found}; "
-                f"{self._writing_again(state.partition)}"
+                f"{self._writing_again(state.partition)}",
             )
             return
         if raw["revision"] != state.revision:
-            yield (
+            yield Finding(
+                FindingKind.MARKER_CHANGED,
+                marker,
                 f"{state.partition}: the marker says revision {raw['revision']}, the ledger "
-                f"{state.revision}; {self._replacing(marker, state)}"
+                f"{state.revision}; {self._replacing(marker, state)}",
             )
         elif content != plan.marker.encode():
-            yield (
+            yield Finding(
+                FindingKind.MARKER_CHANGED,
+                marker,
                 f"{marker}: is not as it was written, so that readers by marker may see other "
-                f"files; {self._writing_again(state.partition)}"
+                f"files; {self._writing_again(state.partition)}",
             )
 
-    def _of_file(self, state: PartitionState, file: PublishedFile) -> Iterator[str]:
-        path = f"{self.roots.partition(state.partition)}/{file.name}"
+    def _of_file(self, state: PartitionState, file: PublishedFile) -> Iterator[Finding]:
+        path, kind = (
+            f"{self.roots.partition(state.partition)}/{file.name}",
+            FindingKind.FILE_CHANGED,
+        )
         try:
             problem = self._problem(path, file)
         except SourceFileGone:
-            problem = "listed, but missing"
+            problem, kind = "listed, but missing", FindingKind.FILE_LOST
         if problem:
             without = self._doing_without(state, file)
-            yield f"{path}: {problem}; put it back from a copy, or {without}"
+            yield Finding(kind, path, f"{path}: {problem}; put it back from a copy, or {without}")
+
+    def _of_retired(self, state: PartitionState) -> Iterator[Finding]:
+        """Check the files of earlier revisions that are to be kept (PC-O69)."""
+        kept = self.config.retention.revisions
+        if kept == 1:
+            return
+        standing = self.contents.standing(state.partition)
+        stands = {file.name for file in standing.content} if standing else set()
+        for made in self.ledger.publications.revisions(state.partition):
+            if made.revision <= max(1, state.revision - kept + 1):
+                continue
+            removed = self.contents.commit_plan(made.commit_plan).publication.removes
+            lost = [
+                path
+                for file in removed
+                if (path := self._retired_part(state.partition, made.revision, file.name))
+                and file.name not in stands
+                and self.storage.length(path) != file.length
+            ]
+            if lost:
+                fewer = state.revision - made.revision + 1
+                yield Finding(
+                    FindingKind.RETIRED_FILE_LOST,
+                    lost[0],
+                    f"{lost[0]}: expected, because revision {made.revision - 1} of "
+                    f"{state.partition} is one of {kept} to be kept; {len(lost)} of its files "
+                    f"{'is' if len(lost) == 1 else 'are'} not there as published. Put back what "
+                    f"there is a copy of, or set `retention.revisions: {fewer}`",
+                )
+
+    def _retired_part(self, partition: Partition, revision: int, name: str) -> str:
+        return layout.retired_part(self.roots.work, partition, revision, name)
 
     def _problem(self, path: str, file: PublishedFile) -> str | None:
         """Compare a file with its published length and content.
@@ -299,6 +370,10 @@ class Findings:
         found = self.storage.length(path)
         if found is not None and found != file.length:
             return f"expected {file.length} bytes, found {found}"
+        if not self.reads_content:
+            if found is None:
+                raise SourceFileGone(path=path)
+            return None
         if self.storage.sha256(path) != file.sha256:
             return "has the length but not the bytes that were published"
         return None
@@ -323,25 +398,32 @@ class Findings:
     def _waiting_for(self, name: str) -> PartitionState | None:
         """Return the partition whose next revision adds a file."""
         folder, _, file = name.rpartition("/")
-        for state in self.ledger.partitions.all():
-            if state.partition.path == folder and state.pending != "none":
-                coming = self.contents.drafted(state.partition, state).adds
-                return state if file in {item.name for item in coming} else None
-        return None
+        state = self._states.get(folder)
+        if state is None or state.pending == "none":
+            return None
+        coming = self.contents.drafted(state.partition, state).adds
+        return state if file in {item.name for item in coming} else None
 
-    def _of_stray(self, name: str) -> str:
+    def _of_stray(self, name: str) -> Finding:
+        path = f"{self.roots.target}/{name}"
         problem = f"{name}: stands in the table, and no revision or marker of the ledger names it"
         if self._is_of_later_commit(name):
-            return f"{problem}; {self._restoring()} restores the commit that it is of"
-        if self._is_listed(name):
-            return (
+            text = f"{problem}; {self._restoring()} restores the commit that it is of"
+        elif self._is_listed(name):
+            text = (
                 f"{name}: the marker beside it lists it, and no revision of the ledger does; "
                 f"{self._restoring()} brings the ledger up to date, or says what is lost"
             )
-        waiting = self._waiting_for(name)
-        if waiting is not None:
-            return f"{problem}; {self._bringing_out(waiting, 'brings it')}"
-        return f"{problem}; move it out of the table, where readers that list files see it"
+        elif waiting := self._waiting_for(name):
+            text = f"{problem}; {self._bringing_out(waiting, 'brings it')}"
+        else:
+            text = f"{problem}; move it out of the table, where readers that list files see it"
+        return Finding(FindingKind.FILE_UNKNOWN, path, text)
+
+    @functools.cached_property
+    def _states(self) -> dict[str, PartitionState]:
+        """The partitions by their paths; read once, however many files nobody knows."""
+        return {state.partition.path: state for state in self.ledger.partitions.all()}
 
     def _replacing(self, marker: str, state: PartitionState) -> str:
         """Return how a marker that is not the ledger's may have been written."""
@@ -372,20 +454,25 @@ class Findings:
     def _is_listed(self, name: str) -> bool:
         """Return whether the current marker lists a file, so that readers need it."""
         folder, _, file = name.rpartition("/")
-        for state in self.ledger.partitions.all():
-            if state.partition.path == folder:
-                marker = self.watch.standing_marker(state.partition)
-                return marker is not None and file in {item["name"] for item in marker["files"]}
-        return False
+        state = self._states.get(folder)
+        marker = self.watch.standing_marker(state.partition) if state else None
+        return marker is not None and file in {item["name"] for item in marker["files"]}
 
-    def _later_plans(self, folder: str) -> Iterator[CommitPlan]:
-        """Read the commit plans of a partition that are newer than the ledger."""
+    def _later_plans(self, folder: str) -> Sequence[CommitPlan]:
+        """Return the commit plans of a partition that are newer than the ledger."""
+        return self._later_by_folder[folder]
+
+    @functools.cached_property
+    def _later_by_folder(self) -> Mapping[str, Sequence[CommitPlan]]:
+        """Path of a partition → its commit plans that are newer than the ledger."""
+        found = defaultdict(list)
+        states = {state.partition.path: state for state in self.ledger.partitions.all()}
         for item in Records(self.roots, self.storage).commits():
-            publication = item.plan.publication
-            if publication.partition.path == folder:
-                state = self.ledger.partitions.find(publication.partition)
-                if state is None or publication.revision > state.revision:
-                    yield item.plan
+            folder = item.plan.publication.partition.path
+            state = states.get(folder)
+            if state is None or item.plan.publication.revision > state.revision:
+                found[folder].append(item.plan)
+        return found
 
     def _expected_names(self, state: PartitionState) -> set[str]:
         prefix = f"{state.partition.path}/" if state.partition.path else ""
@@ -405,3 +492,9 @@ class Findings:
 
     def _restoring(self) -> str:
         return f"`{command('fsck', self.config.name, '--rebuild')}`"
+
+
+def _unreadable(error: TidegateError) -> Finding:
+    """Return a finding for a file of the work directory that is lost or cannot be read."""
+    where = str(error.values.get("path", ""))
+    return Finding(FindingKind.STATE_FILE_LOST, where, str(error), error.code)

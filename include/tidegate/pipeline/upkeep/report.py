@@ -12,11 +12,14 @@ from tidegate.config import PipelineConfig
 from tidegate.errors.commands import command
 from tidegate.ledger.holder import Life
 from tidegate.model.counting import counting
+from tidegate.model.file_sizes import FileSizes
 from tidegate.model.ledger_rows import KnownPartition, state_name
+from tidegate.model.publication import CommitPlan
 from tidegate.model.report import PartitionExplanation, PartitionReport, PipelineReport
 from tidegate.pipeline.state.passed_over import PassedOver
 from tidegate.pipeline.state.plan_files import has_plan, read_plan
 from tidegate.stage import layout
+from tidegate.stage.stored import read_stored
 from tidegate.target.content import counted
 
 if TYPE_CHECKING:
@@ -67,6 +70,24 @@ class Reporter:
             windows=windows,
             notes=(*self._notes(windows), *self._passed_over(passing, reports)),
         )
+
+    def file_sizes(self, small_below: int, target_size: int) -> tuple[FileSizes, ...]:
+        """Count the files of every published partition, from its commit plan (PC-O38).
+
+        Args:
+            small_below: a file with fewer bytes is small.
+            target_size: bytes of a file that small ones are joined to.
+
+        Raises:
+            StateFileLost, StateFileDamaged: a commit plan cannot be read.
+        """
+        found = []
+        for newest in filter(None, (item.newest for item in self.ledger.known_partitions())):
+            path = f"{self.roots.work}/{newest.commit_plan}"
+            content = read_stored(self.storage, path, CommitPlan).publication.content
+            lengths = [file.length for file in content]
+            found.append(FileSizes.of(newest.partition, lengths, small_below, target_size))
+        return tuple(found)
 
     def to_rebuild(self) -> tuple[Partition, ...]:
         """Return the partitions that passed over commits may have changed.

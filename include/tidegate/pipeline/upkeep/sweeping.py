@@ -1,4 +1,4 @@
-"""Find files in a work directory that are no longer needed, and delete them (PC-F40)."""
+"""Find files in a work directory that are no longer needed, and delete them (PC-F40, PC-O69)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 from tidegate.errors import PartitionBusy, WindowOpen
 from tidegate.ledger.holder import Holder
-from tidegate.model.counting import counting
 from tidegate.model.message import CommitMessage
+from tidegate.model.publication import CommitPlan
 from tidegate.pipeline.state.abandoned import abandoned_plans
 from tidegate.pipeline.state.holders import process_owner
 from tidegate.pipeline.state.records import Records
 from tidegate.pipeline.state.work import check_identity, check_owner
+from tidegate.pipeline.upkeep.needed import Needs
 from tidegate.stage import layout
 from tidegate.stage.stored import read_stored
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from tidegate.ledger import Ledger
     from tidegate.ledger.holder import Life
     from tidegate.model.ledger_rows import KnownPartition, RevisionEntry, WindowState
+    from tidegate.model.publication import PublishedFile
     from tidegate.pipeline.state.behind import Watch
     from tidegate.pipeline.state.places import Roots
     from tidegate.storage import Storage
@@ -38,6 +40,7 @@ refers to deleted ones."""
 _SWEEPER = "gc"
 _WRITING = timedelta(hours=1)
 """A younger temporary file may belong to a running process."""
+_PUT_ASIDE = "rows that a rule put aside, kept as long as `retention.quarantine` says"
 
 
 @dataclass(frozen=True)
@@ -80,10 +83,16 @@ class Sweeper:
         self.watch.check_all_windows()
         cutoff = now - older_than
         young = min(cutoff, now - _WRITING)
+        kept_for = self.config.retention.quarantine
+        put_aside = now - kept_for if kept_for is not None else cutoff
         return (
             *self._retired(cutoff),
             *(item for item in self._assembled() if self._is_older(item.path, young)),
-            *(item for item in self._left_over(cutoff) if self._is_older(item.path, cutoff)),
+            *(
+                item
+                for item in self._left_over(cutoff)
+                if self._is_older(item.path, put_aside if item.reason == _PUT_ASIDE else cutoff)
+            ),
             *(item for item in self._temporary() if self._is_older(item.path, young)),
         )
 
@@ -103,12 +112,16 @@ class Sweeper:
         return tuple(swept)
 
     def _unneeded(self, garbage: Sequence[Garbage]) -> Sequence[Garbage]:
-        """Leave out files that a proposal has found made since."""
-        units = f"{self.roots.work}/{layout.UNITS}/"
-        if not any(item.path.startswith(units) for item in garbage):
-            return garbage
-        free = {item.path for item in self._assembled()}
-        return [it for it in garbage if not it.path.startswith(units) or it.path in free]
+        """Leave out files that a proposal has found made since, or makes a revision of."""
+        units, retired = (f"{self.roots.work}/{it}/" for it in (layout.UNITS, layout.RETIRED))
+        kept: set[str] = set()
+        if any(item.path.startswith(units) for item in garbage):
+            free = {item.path for item in self._assembled()}
+            made = {item.path for item in garbage if item.path.startswith(units)}
+            kept |= made - free
+        if any(item.path.startswith(retired) for item in garbage):
+            kept = kept.union(*map(self._ingredients, self.ledger.known_partitions()))
+        return [item for item in garbage if item.path not in kept]
 
     def _sweep_window(self, sequence: int, garbage: Sequence[Garbage]) -> Sequence[Garbage]:
         """Delete files of one window's plans, unless a run has taken the window.
@@ -129,7 +142,8 @@ class Sweeper:
                 return ()
             if state.owner is not None:
                 state = self._taken(state)
-            free = {item.path for items in self._free(state).values() for item in items}
+            found = self._free(state, self._needs()).values()
+            free = {item.path for items in found for item in items}
             deleted = self._delete([item for item in garbage if item.path in free])
             self.ledger.windows.give_back(sequence, state.attempt)
             return deleted
@@ -156,19 +170,37 @@ class Sweeper:
         return garbage
 
     def _retired(self, cutoff: datetime) -> Iterator[Garbage]:
-        """Yield files that a revision replaced long enough ago.
+        """Yield files that a revision replaced long enough ago, and that no kept revision has.
 
-        A reader may have opened the old revision just before, however old its files are.
+        A reader may have opened the old revision just before, however old its files are. What a
+        revision removed, the one before it has; whatever is kept is one of the newest.
         """
-        for partition in (state.partition for state in self.ledger.partitions.all()):
+        for known in self.ledger.known_partitions():
+            partition = known.state.partition
             folder = layout.retired_root(self.roots.work, partition)
             if not self.storage.exists(folder):
                 continue
+            oldest_kept = known.state.revision - self.config.retention.revisions + 1
+            needed = self._ingredients(known)
             for made in self.ledger.publications.revisions(partition):
-                if self._replaced_at(made) < cutoff:
+                if made.revision <= oldest_kept and self._replaced_at(made) < cutoff:
                     for name in self.storage.list_files(f"{folder}/{made.revision}"):
                         path = f"{folder}/{made.revision}/{name}"
-                        yield self._garbage(path, "replaced by a later revision")
+                        if path not in needed:
+                            yield self._garbage(path, "replaced by a later revision")
+
+    def _ingredients(self, known: KnownPartition) -> set[str]:
+        """Return the files that a joined file of a partition is taken apart to (design §4a)."""
+        waiting = [entry for entry in (known.proposed, known.begun) if entry is not None]
+        coming = [file for entry in waiting for file in entry.publication.adds]
+        standing: Sequence[PublishedFile] = ()
+        if known.newest is not None:
+            path = f"{self.roots.work}/{known.newest.commit_plan}"
+            standing = read_stored(self.storage, path, CommitPlan).publication.content
+        parts = [part for file in (*coming, *standing) for part in file.made_of]
+        return {
+            posixpath.normpath(f"{self.roots.work}/{item.staged}") for item in (*coming, *parts)
+        }
 
     def _assembled(self) -> Iterator[Garbage]:
         """Yield files that were assembled for revisions that nobody will commit."""
@@ -206,12 +238,14 @@ class Sweeper:
 
     def _left_over(self, cutoff: datetime) -> Iterator[Garbage]:
         """Yield attempts that lost, and plans that were replaced, abandoned or never announced."""
-        known = {state.window.sequence for state in self.ledger.windows.all()}
+        windows = self.ledger.windows.all()
+        known = {state.window.sequence for state in windows}
         for sequence in Records(self.roots, self.storage).windows():
             if sequence not in known:
                 yield from self._abandoned(sequence)
-        for state in filter(self._is_free, self.ledger.windows.all()):
-            for plan_digest, items in self._free(state).items():
+        needs = self._needs()
+        for state in filter(self._is_free, windows):
+            for plan_digest, items in self._free(state, needs).items():
                 # All or nothing: a replay would trust a message whose files were deleted.
                 if plan_digest == state.plan_digest or all(
                     self._is_older(item.path, cutoff) for item in items
@@ -242,9 +276,12 @@ class Sweeper:
         timeout = self.config.execute.claim_timeout
         return Holder(process_owner(_SWEEPER), state.taken_at, timeout, self.life_of)
 
-    def _free(self, state: WindowState) -> Mapping[str, Sequence[Garbage]]:
+    def _needs(self) -> Needs:
+        return Needs.of(self.ledger.known_partitions())
+
+    def _free(self, state: WindowState, needs: Needs) -> Mapping[str, Sequence[Garbage]]:
         """Return the files of each plan of a free window that are not needed, of any age."""
-        needed = self._needed(state)
+        needed, put_aside = self._needed(state, needs)
         free: dict[str, list[Garbage]] = {}
         for plan_digest, paths in self._swept_by_plan(state).items():
             in_effect = plan_digest == state.plan_digest
@@ -252,7 +289,9 @@ class Sweeper:
             if in_effect:
                 reason = "of an attempt that lost, or of rows that were read again since"
             free[plan_digest] = [
-                self._garbage(path, reason, state.window.sequence)
+                self._garbage(
+                    path, _PUT_ASIDE if path in put_aside else reason, state.window.sequence
+                )
                 for path in paths
                 if path not in needed
             ]
@@ -276,24 +315,30 @@ class Sweeper:
                 found[plan_digest] = [f"{root}/{plan_digest}/{name}" for name in swept]
         return found
 
-    def _needed(self, state: WindowState) -> set[str]:
-        """Return a window's quarantine, and the staged files that a publication may still move."""
-        needed: set[str] = set()
+    def _needed(self, state: WindowState, needs: Needs) -> tuple[set[str], set[str]]:
+        """Return which files of a window have to stay, and which are rows that a rule put aside.
+
+        The latter are kept for as long as they may be, and while somebody may decide on them.
+        """
+        needed = {f"{self.roots.work}/{staged}" for staged in needs.moving}
+        put_aside = set[str]()
         if state.plan_digest is None:
-            return needed
-        known = self.ledger.known_partitions()
-        replaced = {item.state.partition.path for item in known if _has_replaced(item, state)}
-        root = layout.plan_root(self.roots.work, state.window.sequence, state.plan_digest)
+            return needed, put_aside
+        sequence = state.window.sequence
+        ends = self.config.retention.quarantine is not None and sequence not in needs.waiting
+        root = layout.plan_root(self.roots.work, sequence, state.plan_digest)
         for name in self.storage.list_files(layout.messages_root(root)):
             if name.startswith("."):
                 continue
             path = f"{layout.messages_root(root)}/{name}"
             staged = read_stored(self.storage, path, CommitMessage).staged
-            counted = [part for part in staged.parts if part.partition.path not in replaced]
-            needed |= {f"{root}/{part.staged}" for part in (*counted, *staged.quarantined)}
-        for begun in (item.begun for item in known if item.begun is not None):
-            needed |= {f"{self.roots.work}/{file.staged}" for file in begun.publication.adds}
-        return needed
+            needed |= {f"{root}/{part.staged}" for part in needs.parts(sequence, staged)}
+            aside = {f"{root}/{part.staged}" for part in staged.quarantined}
+            if ends:
+                put_aside |= aside
+            else:
+                needed |= aside
+        return needed, put_aside
 
     def _garbage(self, path: str, reason: str, window: int | None = None) -> Garbage:
         return Garbage(path, self.storage.length(path) or 0, reason, window)
@@ -301,9 +346,3 @@ class Sweeper:
     def _is_older(self, path: str, than: datetime) -> bool:
         changed = self.storage.modified(path)
         return changed is not None and changed < than
-
-
-def _has_replaced(item: KnownPartition, state: WindowState) -> bool:
-    """Return whether a revision stands that reset what a window brought to a partition."""
-    counted = {str(found.window) for found in counting(item.contributions)}
-    return item.state.pending == "none" and str(state.window.sequence) not in counted

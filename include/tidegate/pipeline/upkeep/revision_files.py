@@ -1,0 +1,129 @@
+"""Find the files of a partition's revisions, of which earlier ones are in `retired/`.
+
+Changes nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidegate.errors import RevisionFileGone, RevisionUnknown
+from tidegate.stage import layout
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tidegate.ledger import Ledger
+    from tidegate.model.ledger_rows import RevisionEntry
+    from tidegate.model.partition import Partition
+    from tidegate.model.publication import PublishedFile
+    from tidegate.pipeline.publish.content import Contents
+    from tidegate.pipeline.state.places import Roots
+    from tidegate.storage import Storage
+
+
+@dataclass(frozen=True)
+class RevisionFiles:
+    """The files of one pipeline's revisions."""
+
+    roots: Roots
+    ledger: Ledger
+    storage: Storage
+    contents: Contents
+
+    def chosen(self, partition: Partition, one: int | None, other: int | None) -> tuple[int, int]:
+        """Return the two revisions that are meant; by default the newest and the one before.
+
+        Args:
+            partition: the partition.
+            one: the number of a revision; 0 for the partition before it was published.
+            other: the same; by default the newest.
+
+        Raises:
+            RevisionUnknown: there is no such revision.
+        """
+        known = [item.revision for item in self.ledger.publications.revisions(partition)]
+        newest = known[-1] if known else 0
+        new = newest if other is None else other
+        old = new - 1 if one is None else one
+        for wanted in (new, old):
+            if wanted not in known and (wanted != 0 or not known):
+                said = f"revisions {known[0]} to {newest}" if known else "none: it is not published"
+                raise RevisionUnknown(partition=str(partition), revision=max(wanted, 1), known=said)
+        return old, new
+
+    def content(self, partition: Partition, revision: int) -> Sequence[PublishedFile]:
+        """Return the files of a revision; there are none before the first one."""
+        return self._content(self.ledger.publications.revisions(partition), revision)
+
+    def path(self, partition: Partition, revision: int, file: PublishedFile) -> str:
+        """Return where a file of a revision is now.
+
+        Raises:
+            RevisionFileGone: it was deleted.
+        """
+        # A commit may move it in between.
+        for _ in range(2):
+            found = self._found(partition, revision, file)
+            if found is not None:
+                return found
+        revisions = self.ledger.publications.revisions(partition)
+        kept = [
+            str(item.revision)
+            for item in revisions
+            if all(
+                self._found(partition, item.revision, each)
+                for each in self._content(revisions, item.revision)
+            )
+        ]
+        expected, why = next(self._places(partition, revision, file))
+        raise RevisionFileGone(
+            path=expected,
+            partition=str(partition),
+            revision=revision,
+            why=why,
+            kept=", ".join(kept) or "there are none",
+        )
+
+    def _content(
+        self, revisions: Sequence[RevisionEntry], revision: int
+    ) -> Sequence[PublishedFile]:
+        for item in revisions:
+            if item.revision == revision:
+                return self.contents.commit_plan(item.commit_plan).publication.content
+        return ()
+
+    def _found(self, partition: Partition, revision: int, file: PublishedFile) -> str | None:
+        for path, _ in self._places(partition, revision, file):
+            if self.storage.length(path) == file.length:
+                return path
+        return None
+
+    def _places(
+        self, partition: Partition, revision: int, file: PublishedFile
+    ) -> Iterator[tuple[str, str]]:
+        """Yield where a file may be, and why it is not there if it is not.
+
+        Later revisions may bring a file back, and retire it again.
+        """
+        for number, removed in self._removed_since(partition, revision):
+            if file.name in removed:
+                path = layout.retired_part(self.roots.work, partition, number, file.name)
+                yield path, f"revision {number} replaced it, and `tidegate gc` deletes such files"
+        path = f"{self.roots.partition(partition)}/{file.name}"
+        yield path, "it is missing in the table, of which `tidegate fsck PIPELINE` tells more"
+
+    def _removed_since(self, partition: Partition, revision: int) -> Iterator[tuple[int, set[str]]]:
+        """Yield which files each later commit removed, also one that is under way."""
+        paths = [
+            item.commit_plan
+            for item in self.ledger.publications.revisions(partition)
+            if item.revision > revision
+        ]
+        begun = self.ledger.publications.unrecorded(partition)
+        if begun is not None and begun.commit_plan is not None:
+            paths.append(begun.commit_plan)
+        for path in paths:
+            publication = self.contents.commit_plan(path).publication
+            yield publication.revision, {item.name for item in publication.removes}
