@@ -14,6 +14,7 @@ from tidegate.cli import (
     project_commands,
     publish_commands,
     reset_commands,
+    undo_commands,
     upkeep_commands,
     window_commands,
 )
@@ -40,6 +41,7 @@ _SECTIONS = {
         decision_commands.approve,
         decision_commands.reject,
         decision_commands.reopen,
+        undo_commands.undo,
     ),
     "Set up": (
         project_commands.check,

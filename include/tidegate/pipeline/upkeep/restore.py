@@ -16,12 +16,15 @@ from tidegate.ledger import Ledger, open_engine
 from tidegate.ledger.holder import Holder
 from tidegate.ledger.identity import check_announced
 from tidegate.ledger.restoring import fence_off, replace_rows
+from tidegate.model.aside import Aside
+from tidegate.model.counting import plans_of
 from tidegate.model.ledger_rows import PublicationEntry
 from tidegate.model.message import Contribution, EventTimes
 from tidegate.model.publication import GateRecord, Publication, PublicationState
 from tidegate.model.wire import pretty
 from tidegate.pipeline.load.announce import announcement_of
 from tidegate.pipeline.publish.commit_plans import revision_of
+from tidegate.pipeline.publish.late import LateFiles
 from tidegate.pipeline.state.left import forget_ended
 from tidegate.pipeline.state.places import Roots, is_same_place
 from tidegate.pipeline.state.plan_files import read_plan
@@ -206,6 +209,7 @@ class _Restoring:
         steps = [*self._announcing_first(past), *map(self._announcing, sealed)]
         steps += [self._recording(item) for chain in chains for item in chain.recorded]
         steps += [self._preparing(chain.unfinished) for chain in chains if chain.unfinished]
+        steps += [self._setting_aside(item) for item in past.decisions if _is_of_rows(item)]
         for step in sorted(steps, key=lambda item: item.turn):
             step.act()
         self._use_up(past.abandoned)
@@ -316,6 +320,10 @@ class _Restoring:
     def _preparing(self, item: CommitFile) -> _Step:
         return _Step(turn_of_plan(item), lambda: self._prepare(item))
 
+    def _setting_aside(self, item: DecisionRecord) -> _Step:
+        turn = (item.number, item.why.evaluated_at)
+        return _Step(turn, lambda: self.ledger.publications.restore_aside(item))
+
     def _announce(self, item: SealedFile) -> None:
         sealed, now = item.sealed, item.sealed.announced_at
         holder = Holder(_OWNER, now, _CLAIM)
@@ -358,10 +366,14 @@ class _Restoring:
             begun = self.ledger.publications.unrecorded(state.partition)
             if state.pending != "pending" or not state.revision or begun is not None:
                 continue
-            drafted = contents.drafted(state.partition, state)
-            if drafted.is_empty:
+            seen = self.ledger.contributions.to(state.partition)
+            drafted = contents.drafted(state.partition, state, seen)
+            standing = contents.standing(state.partition)
+            stood = standing.contributions if standing else {}
+            late = LateFiles(self.roots, self.storage, contents)
+            if drafted.is_empty and late.are_filed(state.partition, seen, stood):
                 claim = self._claim(state.partition, _UNKNOWN)
-                self.ledger.partitions.note_standing(state.partition, claim, drafted.contributions)
+                self.ledger.partitions.note_standing(state.partition, claim, seen)
 
     def _restore_proposals(
         self, verdicts: Sequence[GateRecord], decisions: Sequence[DecisionRecord]
@@ -410,13 +422,25 @@ class _Restoring:
 
     def _is_all(self, publication: Publication) -> bool:
         """Return whether no contribution was added since: new rows end a hold."""
-        return dict(publication.contributions) == {
+        known, shown = (
+            self.ledger.contributions.to(publication.partition),
+            publication.contributions,
+        )
+        # A rejection of late rows sets them aside, and leaves the rest held as it was shown.
+        rejected = {
             str(item.window): item.plan_digest
-            for item in self.ledger.contributions.to(publication.partition)
+            for item in known
+            if item.aside is Aside.LATE_PROPOSED and str(item.window) in shown
         }
+        return dict(shown) == {**plans_of(known), **rejected}
 
     def _claim(self, target: Partition, now: datetime) -> Claim:
         return self.ledger.partitions.claim(target, Holder(_OWNER, now, _CLAIM))
+
+
+def _is_of_rows(decision: DecisionRecord) -> bool:
+    """Return whether a decision sets rows aside, or lets them count again."""
+    return bool(decision.set_aside or decision.released)
 
 
 def _is_decided(entry: PublicationEntry) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.errors import PartitionBusy, WindowOpen
 from tidegate.ledger.holder import Holder
-from tidegate.model.counting import counting
+from tidegate.model.counting import counting, set_aside
 from tidegate.model.message import CommitMessage
 from tidegate.pipeline.state.abandoned import abandoned_plans
 from tidegate.pipeline.state.holders import process_owner
@@ -289,8 +289,11 @@ class Sweeper:
                 continue
             path = f"{layout.messages_root(root)}/{name}"
             staged = read_stored(self.storage, path, CommitMessage).staged
+            # Rows that are set aside count again when a person or a threshold says so (PC-L07).
             counted = [part for part in staged.parts if part.partition.path not in replaced]
             needed |= {f"{root}/{part.staged}" for part in (*counted, *staged.quarantined)}
+        late = f"{root}/{layout.LATE_QUARANTINE}"
+        needed |= {f"{late}/{name}" for name in self.storage.list_files(late)}
         for begun in (item.begun for item in known if item.begun is not None):
             needed |= {f"{self.roots.work}/{file.staged}" for file in begun.publication.adds}
         return needed
@@ -305,5 +308,6 @@ class Sweeper:
 
 def _has_replaced(item: KnownPartition, state: WindowState) -> bool:
     """Return whether a revision stands that reset what a window brought to a partition."""
-    counted = {str(found.window) for found in counting(item.contributions)}
+    kept = (*counting(item.contributions), *set_aside(item.contributions))
+    counted = {str(found.window) for found in kept}
     return item.state.pending == "none" and str(state.window.sequence) not in counted
