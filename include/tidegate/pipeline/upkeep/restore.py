@@ -42,7 +42,7 @@ from tidegate.pipeline.upkeep.past import PastReader
 from tidegate.stage import layout
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from tidegate.model.abandoned import AbandonedPlan
     from tidegate.model.ledger_rows import Claim, PartitionState, PipelineState
@@ -214,8 +214,10 @@ class _Restoring:
             step.act()
         self._use_up(past.abandoned)
         self._advance_watermark(plans)
-        self._settle_unchanged()
-        self._restore_proposals(past.verdicts, past.decisions)
+        verdicts = self._newest(past.verdicts)
+        self._settle_unchanged(verdicts)
+        for record in verdicts.values():
+            self._restore_proposal(record, past.decisions)
         return Restored(
             windows=len({item.sealed.window.sequence for item in sealed}),
             revisions=sum(len(chain.recorded) for chain in chains),
@@ -359,12 +361,20 @@ class _Restoring:
         entry = revision_of(plan, item.path, plan.owner, plan.prepared_at)
         self.ledger.publications.record(entry, claim)
 
-    def _settle_unchanged(self) -> None:
-        """Clear pending partitions that a replay did not change, which left no file."""
+    def _settle_unchanged(self, verdicts: Mapping[str, GateRecord]) -> None:
+        """Clear pending partitions that a replay did not change, which left no file.
+
+        Args:
+            verdicts: path → the verdict on the next revision; one that is held stays pending until
+                it is held, although nothing may be left of it once its late rows are rejected.
+        """
         contents = replace(self.contents, ledger=self.ledger)
         for state in self.ledger.partitions.all():
             begun = self.ledger.publications.unrecorded(state.partition)
             if state.pending != "pending" or not state.revision or begun is not None:
+                continue
+            record = verdicts.get(state.partition.path)
+            if record is not None and record.held and self._is_all(record.publication):
                 continue
             seen = self.ledger.contributions.to(state.partition)
             drafted = contents.drafted(state.partition, state, seen)
@@ -375,16 +385,13 @@ class _Restoring:
                 claim = self._claim(state.partition, _UNKNOWN)
                 self.ledger.partitions.note_standing(state.partition, claim, seen)
 
-    def _restore_proposals(
-        self, verdicts: Sequence[GateRecord], decisions: Sequence[DecisionRecord]
-    ) -> None:
-        """Restore verdicts and decisions of partitions that wait for the gate or a person."""
+    def _newest(self, verdicts: Sequence[GateRecord]) -> Mapping[str, GateRecord]:
+        """Return the verdicts on partitions that wait for the gate or a person, by path."""
         newest: dict[str, GateRecord] = {}
         for record in sorted(verdicts, key=lambda item: (item.number, item.verdict.checked_at)):
             if self._is_next(record.publication):
                 newest[record.publication.partition.path] = record
-        for record in newest.values():
-            self._restore_proposal(record, decisions)
+        return newest
 
     def _restore_proposal(self, record: GateRecord, decisions: Sequence[DecisionRecord]) -> None:
         publication, held = record.publication, record.held
@@ -422,10 +429,8 @@ class _Restoring:
 
     def _is_all(self, publication: Publication) -> bool:
         """Return whether no contribution was added since: new rows end a hold."""
-        known, shown = (
-            self.ledger.contributions.to(publication.partition),
-            publication.contributions,
-        )
+        known = self.ledger.contributions.to(publication.partition)
+        shown = publication.contributions
         # A rejection of late rows sets them aside, and leaves the rest held as it was shown.
         rejected = {
             str(item.window): item.plan_digest
