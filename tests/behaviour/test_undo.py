@@ -104,7 +104,7 @@ def test_undo_twice_goes_back_two(lake: SmallLake) -> None:
 
     assert (once, ids(lake)) == ([1, 3], [1])
     check_restored(opened)
-    with pytest.raises(NothingToUndo, match="revision 1 is its first"):
+    with pytest.raises(NothingToUndo, match="its content is that of revision 1, the first"):
         undo(opened, 5)
 
 

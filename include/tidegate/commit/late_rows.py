@@ -84,9 +84,9 @@ def look_at_held(
     reached = [text for text, is_reached in thresholds if is_reached]
     if reached:
         return LateLook(held, f"{' and '.join(reached)} reached", rows)
-    missing = " or ".join(text for text, _ in thresholds)
-    until = f"until {missing}" if missing else "until `tidegate reopen` releases them"
-    return LateLook(held, None, f"{rows} held {until}")
+    missing = ", or ".join(text for text, _ in thresholds)
+    what = missing or "only `tidegate reopen`"
+    return LateLook(held, None, f"{rows} held; released by {what}")
 
 
 def has_news(contributions: Sequence[Contribution], stood: Mapping[str, str]) -> bool:
@@ -104,5 +104,5 @@ def _thresholds(
         text = f"{said.ratio:g} of {published_rows:,} published rows"
         yield text, held.rows >= said.ratio * published_rows
     if said.age is not None and held.since is not None:
-        since = clock_text(held.since, ZoneInfo(config.timezone))
+        since = clock_text(held.since.replace(microsecond=0), ZoneInfo(config.timezone))
         yield f"{span_text(said.age)} since {since}", now >= held.since + said.age

@@ -24,7 +24,12 @@ PartsOf = Callable[[Contribution], Sequence[PublishedFile]]
 
 def counted(covered: Collection[str], contributions: Sequence[Contribution]) -> tuple[int, ...]:
     """Return the windows whose rows are in a content that covers these contributions."""
-    told = [item for item in contributions if str(item.window) in covered]
+    # What is set aside by now counted then.
+    told = [
+        replace(item, aside=None, counts_as=None)
+        for item in contributions
+        if str(item.window) in covered
+    ]
     return tuple(item.window for item in counting(told))
 
 

@@ -135,7 +135,8 @@ class Undoer:
                 plan = self._plan(revisions, plans[plan.publication.undone.restores])
             before = plan.publication.base_revision
             if before not in plans:
-                raise self._nothing(partition, f"revision {plan.publication.revision} is its first")
+                problem = f"its content is that of revision {plan.publication.revision}, the first"
+                raise self._nothing(partition, problem)
             plan = self._plan(revisions, plans[before])
             if _names(plan.publication.content) != _names(standing.publication.content):
                 return plan
