@@ -339,18 +339,38 @@ def test_a_file_that_is_gone_from_the_late_root_comes_back(lake: SmallLake) -> N
     assert ids_below(late_root) == {DAY_1: [6, 7, 9]}
 
 
-def test_late_root_of_another_pipeline_is_refused(lake: SmallLake) -> None:
+@pytest.mark.follows("LateRootUnfit")
+def test_late_root_of_another_pipeline_is_refused_and_one_of_its_own_is_not(
+    lake: SmallLake,
+) -> None:
     late_root = lake.root / "published" / "late"
     opened, _ = with_late_rows(lake, {"side": {"path": str(late_root)}})
     publish(opened)
-    other = lake.pipeline(
-        name="others",
-        target={"path": str(lake.root / "published" / "others")},
-        commit={"late_data": {"side": {"path": str(late_root)}}},
-    )
+
+    def other(root: Path) -> Pipeline:
+        return lake.pipeline(
+            name="others",
+            target={"path": str(lake.root / "published" / "others")},
+            commit={"late_data": {"side": {"path": str(root)}}},
+        )
 
     with pytest.raises(LateRootUnfit, match="it belongs to pipeline 'orders'"):
-        load(other)
+        load(other(late_root))
+
+    assert load(other(lake.root / "published" / "own_late")).windows == (1,)
+
+
+def test_reset_that_drops_the_target_drops_the_late_rows(lake: SmallLake) -> None:
+    late_root = lake.root / "published" / "late"
+    opened, _ = with_late_rows(lake, {"side": {"path": str(late_root)}})
+    publish(opened)
+
+    opened.drop("cli", NOW)
+    load(opened)
+    publish(opened)
+
+    assert ids_below(late_root) == {}
+    assert lake.ids()[DAY_1] == [1, 2, 3, 4, 6, 7]
 
 
 def test_late_root_with_files_of_others_is_refused(lake: SmallLake) -> None:

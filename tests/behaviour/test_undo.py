@@ -190,7 +190,8 @@ def test_rebuild_after_an_undo_reads_everything_again(lake: SmallLake) -> None:
     check_restored(opened)
 
 
-def test_undo_with_files_swept_is_refused_and_changes_nothing(lake: SmallLake) -> None:
+@pytest.mark.follows("UndoImpossible")
+def test_undo_with_files_swept_is_refused_and_a_rebuild_reads_them_again(lake: SmallLake) -> None:
     published(lake, 3, 1)
     changed = lake.pipeline(rows=[{"name": "few", "where": "id <> 2"}])
     replay(changed, 1)
@@ -203,6 +204,10 @@ def test_undo_with_files_swept_is_refused_and_changes_nothing(lake: SmallLake) -
 
     assert lake.stamps() == before
     assert changed.ledger.partitions.get(day(1)).pending == "none"
+    opened = lake.pipeline()
+    rebuild(opened, 1)
+    publish(opened)
+    assert ids(lake) == [1, 2, 3, 5]
 
 
 def test_undo_of_another_revision_than_the_one_seen_is_refused(lake: SmallLake) -> None:
@@ -238,10 +243,15 @@ def test_rows_that_wait_when_a_revision_is_undone_are_published_next(lake: Small
     check_restored(opened)
 
 
-def test_partition_without_a_revision_has_nothing_to_undo(lake: SmallLake) -> None:
+@pytest.mark.follows("NothingToUndo")
+def test_partition_without_a_revision_has_nothing_to_undo_and_explain_says_why(
+    lake: SmallLake,
+) -> None:
     lake.commit({1: 1})
     opened = lake.pipeline()
     load(opened)
 
     with pytest.raises(NothingToUndo, match="it has no revision"):
         undo(opened, 0)
+
+    assert opened.explain(day(1), NOW).revisions == ()

@@ -45,6 +45,18 @@ def claim_late_root(storage: Storage, root: str, pipeline: str, ledger: str, scr
         raise LateRootUnfit(pipeline=pipeline, path=root, problem=whose)
 
 
+def late_files(storage: Storage, root: str, pipeline: str) -> list[str]:
+    """List the files below a late root, except the one that names its owner.
+
+    Returns:
+        Relative to the root; empty if it does not belong to the pipeline.
+    """
+    owner = _owner(storage, f"{root}/{OWNER_FILE}")
+    if owner is None or owner[0] != pipeline or not owner[2]:
+        return []
+    return [name for name in storage.list_files(root) if name != OWNER_FILE]
+
+
 def _check_free(storage: Storage, root: str, pipeline: str) -> None:
     folder = posixpath.dirname(storage.real_path(root))
     while folder != posixpath.dirname(folder):
