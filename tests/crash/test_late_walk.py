@@ -165,6 +165,7 @@ def test_death_at_some_changes_leads_to_the_same_end(name: str, tmp_path: Path) 
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize("restored", [False, True], ids=["ledger kept", "ledger restored"])
 @pytest.mark.parametrize("name", DEEDS)
 def test_death_at_every_change_leads_to_the_same_end(

@@ -173,6 +173,7 @@ class Contribution(Value):
     def replaces(self) -> bool:
         """Whether contributions before it in content order no longer count."""
         return self.overwrites or self.kind.replaces
+
     aside: Aside | None = field(default=None, metadata={SPARSE: True})
     """Why it does not count; None: it does."""
     counts_as: str | None = field(default=None, metadata={SPARSE: True})

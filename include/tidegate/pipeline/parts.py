@@ -105,6 +105,7 @@ class PipelineParts(PipelineControl):
     @property
     def _undoer(self) -> Undoer:
         return Undoer(
+            config=self.config,
             roots=self.roots,
             ledger=self.ledger,
             storage=self.storage,

@@ -17,6 +17,7 @@ from tidegate.errors import (
     NumberPassed,
     PublicationLapsed,
 )
+from tidegate.model.counting import plans_of
 from tidegate.model.publication import (
     GateRecord,
     Outcome,

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 from tidegate.errors import NothingToUndo, PublicationLapsed, UndoImpossible
 from tidegate.model.publication import Outcome, Publication, Undo, Verdict
 from tidegate.stage import layout
-from tidegate.target.content import with_content
+from tidegate.target.content import counted, with_content
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
+    from tidegate.config import PipelineConfig
     from tidegate.ledger import Ledger
     from tidegate.model.ledger_rows import RevisionEntry
     from tidegate.model.message import Contribution
@@ -39,6 +40,7 @@ class Undoer:
     it is an approved publication, which this call or the next publish commits.
     """
 
+    config: PipelineConfig
     roots: Roots
     ledger: Ledger
     storage: Storage
@@ -53,6 +55,9 @@ class Undoer:
         Raises:
             NothingToUndo: the partition has no revision, or none before it.
         """
+        if self.config.target.write != "append":
+            problem = f"`target.write: {self.config.target.write}` mixes the rows of windows"
+            raise self._nothing(partition, problem)
         revisions = self.ledger.publications.revisions(partition)
         if not revisions:
             raise self._nothing(partition, "it has no revision")
@@ -178,6 +183,8 @@ class Undoer:
 
 def _undo(before: Publication, current: Publication, contributions: Sequence[Contribution]) -> Undo:
     """Return what stops to count: windows that came since, and replays of windows from before."""
+    there = {str(window) for file in before.content for window in file.windows}
+    empty = {str(window) for window in counted(before.contributions, contributions)} - there
     going: dict[str, str] = {}
     instead: dict[str, str] = {}
     for item in contributions:
@@ -190,7 +197,8 @@ def _undo(before: Publication, current: Publication, contributions: Sequence[Con
             going[window] = item.plan_digest
         elif item.counted_digest != wanted:
             going[window] = item.plan_digest
-            instead[window] = wanted
+            if window not in empty:
+                instead[window] = wanted
     return Undo(before.revision, going, instead)
 
 
