@@ -45,6 +45,11 @@ REASONS = {
     "numbers of another unit in real files: tests/behaviour/test_check.py": (
         "tidegate/pipeline/load/event_units",
     ),
+    "what becomes of late rows: tests/behaviour/test_late_data.py": (
+        "tidegate/pipeline/publish/late",
+        "tidegate/pipeline/state/late_root",
+    ),
+    "undoing: tests/behaviour/test_undo.py": ("tidegate/pipeline/publish/undoing",),
     "what a skipped commit removed: tests/behaviour/test_skipped_commits.py": (
         "tidegate/pipeline/state/passed_over",
     ),
@@ -84,6 +89,7 @@ REASONS = {
         "tidegate/config/commit",
         "tidegate/config/complaints",
         "tidegate/config/environment",
+        "tidegate/config/late_data",
         "tidegate/config/pipeline",
         "tidegate/config/reading",
         "tidegate/config/retention",
@@ -202,6 +208,7 @@ REASONS = {
         "tidegate/ledger/restoring",
         "tidegate/ledger/rows",
         "tidegate/ledger/schema",
+        "tidegate/ledger/setting_aside",
         "tidegate/ledger/taken_windows",
         "tidegate/ledger/window_rows",
         "tidegate/ledger/windows",

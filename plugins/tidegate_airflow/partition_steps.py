@@ -155,18 +155,20 @@ def commit_partition(name: str, published: Asset, context: Context) -> None:
         raise skipped(str(lapsed)) from lapsed
     _LOG.info("committed: %s", done.to_text())
     keep_reason(f"revision {done.revision} is published, {done.rows} rows")
-    made = _revision(pipeline, done)
+    made, rows_before = _revision(pipeline, done)
     if is_announced(published, made):
         msg = f"revision {done.revision} was published and announced before: no event again"
         raise skipped(msg)
     event = context["outlet_events"][published]
     event.add_partitions(proposal.partition.key)
-    event.extra = made.event(name)
+    event.extra = made.event(name, rows_before)
 
 
-def _revision(pipeline: Pipeline, done: Committed) -> RevisionEntry:
-    made = pipeline.ledger.publications.revisions(done.partition)
-    return next(item for item in made if item.revision == done.revision)
+def _revision(pipeline: Pipeline, done: Committed) -> tuple[RevisionEntry, int]:
+    """Return a revision that was committed, and the rows of the one before."""
+    made = {item.revision: item for item in pipeline.ledger.publications.revisions(done.partition)}
+    before = made.get(done.revision - 1)
+    return made[done.revision], before.rows if before is not None else 0
 
 
 def question(name: str, proposal: Proposal, verdict: Verdict) -> str:

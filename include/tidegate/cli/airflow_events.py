@@ -71,6 +71,10 @@ class AirflowConsumers:
             self._before[partition] = made[-1].revision
             self._tell(made)
 
+    def _rows_before(self, made: RevisionEntry) -> int:
+        known = self._pipeline.ledger.publications.revisions(made.partition)
+        return next((item.rows for item in known if item.revision == made.revision - 1), 0)
+
     @property
     def said(self) -> list[str]:
         """What Airflow was told, in lines for a person."""
@@ -105,7 +109,7 @@ class AirflowConsumers:
                 for item in made:
                     if any(item.is_told_by(it["partition_key"], it["extra"]) for it in events):
                         continue
-                    extra = item.event(name)
+                    extra = item.event(name, self._rows_before(item))
                     event = {"asset_id": asset, "partition_key": key, "extra": extra}
                     http.post("/assets/events", json=event).raise_for_status()
                     self._told += [key] if key not in self._told else []

@@ -15,6 +15,7 @@ from tidegate.cli import (
     project_commands,
     publish_commands,
     reset_commands,
+    undo_commands,
     upkeep_commands,
     window_commands,
 )
@@ -42,6 +43,7 @@ _SECTIONS = {
         decision_commands.approve,
         decision_commands.reject,
         decision_commands.reopen,
+        undo_commands.undo,
     ),
     "Set up": (
         project_commands.check,

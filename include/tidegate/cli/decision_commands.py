@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from tidegate.cli import wording
 from tidegate.cli.arguments import AsJson, Comment, PartitionText, PipelineName, utc_now
 from tidegate.cli.explain_view import proposal_facts, verdict_table
 from tidegate.cli.opening import open_control
@@ -53,12 +54,23 @@ def reject(
 
 
 def reopen(pipeline: PipelineName, partition: PartitionText, as_json: AsJson = False) -> None:
-    """Let the next publish check a held partition again, for example with a corrected suite."""
+    """Let the next publish check a held partition again, for example with a corrected suite.
+
+    What is set aside counts again: late rows that are held, rejected or published elsewhere, and
+    what an undo took back.
+    """
     with reporting(pipeline, as_json=as_json) as output:
         opened = open_control(pipeline)
         named = opened.parse_partition(partition)
-        opened.reopen(named, utc_now())
-        output.show({"partition": str(named), "state": "pending"}, f"{named} is pending again.")
+        released = opened.reopen(named, utc_now())
+        raw: dict[str, object] = {"partition": str(named), "state": "pending"}
+        told = f"{named} is pending again."
+        if released:
+            rows = wording.plural(sum(item.rows for item in released), "row")
+            windows = wording.numbered("window", [str(item.window) for item in released])
+            raw["released"] = [item.window for item in released]
+            told = f"{named} is pending again; {rows} of {windows} count again."
+        output.show(raw, told)
         output.next(command("publish", pipeline, named))
 
 

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from tidegate.cli import wording
 from tidegate.cli.status_view import facts
-from tidegate.model.counting import counting
+from tidegate.model.counting import counting, effective, set_aside
 from tidegate.model.wire import parse_instant_text
 from tidegate.target.content import counted
 
@@ -59,9 +59,8 @@ def proposal_facts(found: PartitionExplanation) -> Table:
     rows = [("partition", str(found.report.state.partition)), *_proposal(found)]
     if found.proposed is not None:
         shown = found.proposed.publication.contributions
-        since = [
-            item for item in found.contributions if shown.get(str(item.window)) != item.plan_digest
-        ]
+        counting_now = effective(found.contributions)
+        since = [item for item in counting_now if shown.get(str(item.window)) != item.plan_digest]
         if since:
             rows.append(("came since", wording.plural(sum(item.rows for item in since), "row")))
     return facts(rows)
@@ -131,6 +130,9 @@ def _put_aside(found: PartitionExplanation) -> list[tuple[str, str]]:
 
 def _standing(found: PartitionExplanation, item: Contribution) -> str | Text:
     """Return whether the rows of a window are in the current revision."""
+    if item in set_aside(found.contributions) and item.aside is not None:
+        earlier = " (an earlier plan stands)" if item.counts_as is not None else ""
+        return Text(f"set aside: {wording.aside(item.aside.value)}{earlier}", "cyan")
     covered = found.revisions[-1].contributions if found.revisions else {}
     if covered.get(str(item.window)) == item.plan_digest and item.window in found.report.windows:
         return "yes"
@@ -171,6 +173,8 @@ def _state(found: PartitionExplanation, zone: str) -> list[tuple[str, str]]:
         rows.insert(3, ("first seen", wording.moment(state.first_seen, zone)))
     if found.report.rows_pending:
         rows.append(("pending", wording.plural(found.report.rows_pending, "row")))
+    if found.report.rows_aside:
+        rows.append(("set aside", f"rows: {wording.all_aside(found.report.rows_aside)}"))
     if windows := found.report.passed_over:
         by = wording.numbered("window", [str(sequence) for sequence in windows])
         rows.append(("differs", f"may have, or lack, rows of commits that {by} passed over"))

@@ -137,6 +137,8 @@ def explain(pipeline: PipelineName, partition: PartitionText, as_json: AsJson = 
             output.next(*decision_commands(*named, digest, decided))
         if found.evaluation is not None and found.evaluation.reason in ONLY_BY_COMMAND:
             output.next(command("publish", pipeline, found.report.state.partition))
+        if found.report.rows_aside:
+            output.next(command("reopen", pipeline, found.report.state.partition))
 
 
 def instants(pipeline: PipelineName, as_json: AsJson = False) -> None:

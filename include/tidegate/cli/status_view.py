@@ -88,6 +88,8 @@ def summary_line(summary: RunSummary) -> str:
         f"{wording.count(summary.rows_quarantined)} in quarantine",
         f"{wording.count(summary.rows_late)} late",
     ]
+    if summary.rows_aside:
+        parts[-1] += f" ({wording.all_aside(summary.rows_aside)})"
     if summary.rows_elsewhere:
         parts.append(f"{wording.count(summary.rows_elsewhere)} of other partitions")
     if summary.rows_carried_over:
@@ -126,6 +128,9 @@ def partition_table(partitions: Sequence[PartitionReport]) -> Table:
     )
     for column in table.columns[2:5]:
         column.justify = "right"
+    has_aside = any(item.rows_aside for item in partitions)
+    if has_aside:
+        table.add_column("set aside", overflow="fold")
     for item in partitions:
         table.add_row(
             str(item.state.partition),
@@ -135,6 +140,7 @@ def partition_table(partitions: Sequence[PartitionReport]) -> Table:
             wording.count(item.rows_pending) if item.rows_pending else "",
             ", ".join(map(str, item.windows)),
             _waits_for(item),
+            *([wording.all_aside(item.rows_aside)] if has_aside else []),
         )
     return table
 

@@ -11,7 +11,7 @@ from rich.text import Text
 from tidegate.model.instant import local_time
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
 
     from tidegate.model.watermark import Evaluation
@@ -24,6 +24,13 @@ _STYLES = {
     "changed": "cyan",
     "held": "bold red",
     "failed": "bold red",
+}
+_ASIDE = {
+    "late-held": "held",
+    "side": "below the late root",
+    "late-proposed": "rejected",
+    "late-rejected": "in quarantine",
+    "undone": "undone",
 }
 MOST_LISTED = 10
 """More names than these are counted."""
@@ -48,6 +55,16 @@ def numbered(noun: str, numbers: Sequence[str]) -> str:
 def failing(rule: str, rows: int) -> str:
     """Return how many rows fail a rule: `1 fails sane`, `2,000 fail sane`."""
     return f"{count(rows)} {'fails' if rows == 1 else 'fail'} {rule}"
+
+
+def aside(reason: str) -> str:
+    """Return where rows are that are set aside for a reason."""
+    return _ASIDE[reason]
+
+
+def all_aside(rows: Mapping[str, int] | None) -> str:
+    """Return how many rows are set aside, for each reason: `2 held, 1 undone`."""
+    return ", ".join(f"{count(number)} {aside(reason)}" for reason, number in (rows or {}).items())
 
 
 def listed(names: Collection[object]) -> str:

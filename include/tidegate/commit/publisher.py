@@ -84,7 +84,7 @@ class Publisher:
             self._retract([plan.marker_name, plan.former_marker])
             self._move(plan.publication.adds, unfinished)
             self._verify(plan.publication.content)
-            self._retire(plan.publication.removes)
+            self._retire(plan.publication)
             steps.advance(PublicationState.MOVED)
             self._run_policies(plan)
             steps.advance(PublicationState.MARKED)
@@ -110,7 +110,7 @@ class Publisher:
             for file in came:
                 self._link_synced(self._target(file.name), f"{self.places.work}/{file.staged}")
             for file in gone:
-                retired = self.places.retired(file.name)
+                retired = self._retired(publication, file)
                 if self.storage.length(retired) is not None:
                     self._link_synced(retired, self._target(file.name))
             for file in came:
@@ -191,11 +191,14 @@ class Publisher:
                     path=self._target(file.name), expected=file.length, found=found
                 )
 
-    def _retire(self, files: Sequence[PublishedFile]) -> None:
+    def _retire(self, publication: Publication) -> None:
+        files = publication.removes
         for file in files:
-            source, target = self._target(file.name), self.places.retired(file.name)
+            source, target = self._target(file.name), self._retired(publication, file)
             if self.storage.length(source) is None:
                 continue
+            if publication.undone is not None:
+                self._link_synced(source, target)
             # Retired files may disappear at any time, also by a power cut.
             self.storage.make_dirs(target.rpartition("/")[0], synced=False)
             # A crash during the move leaves one file with both names.
@@ -204,6 +207,12 @@ class Publisher:
             self.storage.delete(source)
         if files:
             self.storage.sync(self.places.partition_root)
+
+    def _retired(self, publication: Publication, file: PublishedFile) -> str:
+        """Return where a removed file goes: what an undo sets aside may count again."""
+        if publication.undone is not None:
+            return f"{self.places.work}/{file.staged}"
+        return self.places.retired(file.name)
 
     def _run_policies(self, plan: CommitPlan) -> None:
         context = PolicyContext(

@@ -35,7 +35,7 @@ from tidegate.config.pipeline import DagConfig, PipelineConfig
 from tidegate.config.policies import CustomPolicy, PolicyConfig, SuccessFilePolicy
 from tidegate.config.reading import LimitsConfig, ReadConfig, SplitConfig, TableReadConfig
 from tidegate.config.schema import json_schema
-from tidegate.config.section import lies_inside
+from tidegate.config.section import lies_inside, overlap
 from tidegate.config.sources import (
     CatalogConfig,
     FilesSourceConfig,
@@ -99,6 +99,7 @@ __all__ = [
     "load_pipeline",
     "load_pipelines",
     "named_values",
+    "overlap",
     "pipeline_files",
     "pipeline_template",
     "pipelines_folder",

@@ -14,6 +14,7 @@ from pydantic import (
     model_validator,
 )
 
+from tidegate.config.late_data import LateDataConfig
 from tidegate.config.policies import Policy, PolicyConfig, SuccessFilePolicy
 from tidegate.config.section import (
     AnyPath,
@@ -21,7 +22,6 @@ from tidegate.config.section import (
     PartitionLength,
     Section,
     Size,
-    later,
     words,
 )
 from tidegate.config.target import OWNER_FILE
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 WhenIdle = Literal["wait", "advance"]
 GateEffect = Literal["hold", "fail", "warn"]
 Trigger = Literal["partition-time", "process-time"]
-LateData = Literal["revise"]
 Engine = Literal["auto", "spark", "local"]
 MissingBounds = Literal["fail", "read_footer", "null"]
 TimeUnit = Literal["us", "ms", "s", "ns"]
@@ -173,9 +172,7 @@ class CommitConfig(Section):
 
     trigger: Annotated[Trigger, words(Trigger)] = "partition-time"
     delay: Duration = timedelta(0)
-    late_data: Annotated[LateData, words(LateData, later("hold", "side", "propose", "reject"))] = (
-        "revise"
-    )
+    late_data: LateDataConfig = LateDataConfig.model_validate("revise")
     policies: Annotated[tuple[Policy, ...], AfterValidator(_in_order)] = (SuccessFilePolicy(),)
     """In this order; an empty list publishes nothing (PC-A01)."""
     partition_time: PartitionTimeConfig | None = None

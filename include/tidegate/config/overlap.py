@@ -6,7 +6,7 @@ import os
 import posixpath
 from typing import TYPE_CHECKING
 
-from tidegate.config.section import lies_inside
+from tidegate.config.section import overlap
 from tidegate.errors import PlacesOverlap
 
 if TYPE_CHECKING:
@@ -24,13 +24,15 @@ def refuse_overlap(config: PipelineConfig) -> None:
     Raises:
         PlacesOverlap: the target or work directory is inside the source, or contains it.
     """
+    side = config.commit.late_data.side
     known = {
         key: place
         for key, place in (
             ("target.path", config.target.path),
             ("target.work", config.target.work),
+            ("commit.late_data.side.path", side.path if side else None),
         )
-        if "${env:" not in place
+        if place is not None and "${env:" not in place
     }
     refuse_overlap_of(config.name, known, source_places(config.source))
 
@@ -48,7 +50,7 @@ def refuse_overlap_of(name: str, known: dict[str, str], sources: Sequence[str]) 
     """
     for key, place in known.items():
         for source in sources:
-            if _overlap(place, source):
+            if overlap(place, source):
                 proposal = place_outside(name, key, sources, known.get("target.path"))
                 raise PlacesOverlap(key=key, place=place, other=source, proposal=proposal)
 
@@ -60,7 +62,7 @@ def place_outside(name: str, key: str, sources: Sequence[str], target: str | Non
     if key == "target.work":
         beside = [posixpath.dirname(target)] if target else []
         places = [f"{folder}/.tidegate-{name}" for folder in (*beside, above, f"{above}/work")]
-    return next(place for place in places if not any(_overlap(place, item) for item in sources))
+    return next(place for place in places if not any(overlap(place, item) for item in sources))
 
 
 def source_places(source: SourceConfig) -> tuple[str, ...]:
@@ -68,8 +70,3 @@ def source_places(source: SourceConfig) -> tuple[str, ...]:
     return tuple(
         place for place in source.known_places if place.startswith("/") and "${env:" not in place
     )
-
-
-def _overlap(one: str, other: str) -> bool:
-    first, second = os.path.realpath(one), os.path.realpath(other)
-    return lies_inside(first, second) or lies_inside(second, first)

@@ -21,7 +21,7 @@ from pydantic import (
 from tidegate.config.commit import CommitConfig, EventTimeConfig, ExecuteConfig, GateConfig
 from tidegate.config.environment import PLACEHOLDER
 from tidegate.config.retention import RetentionConfig
-from tidegate.config.section import Section
+from tidegate.config.section import Section, overlap
 from tidegate.config.sources import AnySource, SourceConfig, of_one_kind
 from tidegate.config.target import RowRule, TargetConfig, identity_text
 from tidegate.config.words import KeyProblem, suggest
@@ -96,6 +96,21 @@ def _wall_clock(found: Any) -> Any:
 WallClock = Annotated[datetime | None, BeforeValidator(_wall_clock)]
 
 _SMALL_FILE = 64 << 10
+
+
+def _check_late_root(path: str, target: TargetConfig) -> None:
+    """Check that late rows are in no place that readers of the target list, nor the other way.
+
+    Raises:
+        KeyProblem: the late root overlaps target or work directory.
+    """
+    for key, place in (("target.path", target.path), ("target.work", target.work)):
+        if "${env:" not in path + place and overlap(path, place):
+            problem = (
+                f"'{path}' overlaps `{key}`, '{place}': late rows need a root of their own, such "
+                f"as '{target.path.rstrip('/')}_late'"
+            )
+            raise KeyProblem(problem, key="commit.late_data.side.path")
 
 
 class DagConfig(Section):
@@ -293,11 +308,30 @@ class PipelineConfig(Section):
             if names.count(name) > 1:
                 problem = f"the rule '{name}' stands there twice"
                 raise KeyProblem(problem, key="rows")
+        self._check_late_data()
         self._check_kinds()
         self._check_upsert()
         self._check_columns()
         self._check_partition_time()
         return self
+
+    def _check_late_data(self) -> None:
+        late, target = self.commit.late_data, self.target
+        written: str = target.write
+        if late.policy in {"hold", "side", "reject"} and written != "append":
+            problem = (
+                f"'{late.policy}' keeps late rows apart, which needs `target.write: append`; with "
+                f"'{written}' use 'revise' or 'propose'"
+            )
+            raise KeyProblem(problem, key="commit.late_data")
+        if late.policy != "revise" and not target.partition_by:
+            problem = (
+                f"'{late.policy}' needs `target.partition_by`: without partitions, all rows after "
+                "the first publish are late"
+            )
+            raise KeyProblem(problem, key="commit.late_data")
+        if late.side is not None:
+            _check_late_root(late.side.path, target)
 
     def _check_kinds(self) -> None:
         read = self.source.read

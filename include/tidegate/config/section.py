@@ -132,6 +132,12 @@ def lies_inside(path: str, root: str) -> bool:
     return below == above or below.startswith(above.rstrip("/") + "/")
 
 
+def overlap(one: str, other: str) -> bool:
+    """Return whether one of two directories is the other, or inside it, by real path."""
+    first, second = os.path.realpath(one), os.path.realpath(other)
+    return lies_inside(first, second) or lies_inside(second, first)
+
+
 def unique(what: str) -> AfterValidator:
     """Refuse a list with a duplicate name."""
 

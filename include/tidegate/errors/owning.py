@@ -34,6 +34,19 @@ class TargetOwned(TerminalError):
     )
 
 
+class LateRootUnfit(TerminalError):
+    """Late rows cannot be published below the root that the pipeline file names (PC-L04)."""
+
+    pipeline: str
+    path: str
+    problem: str
+    template = (
+        "pipeline '{pipeline}': `commit.late_data.side.path`: late rows cannot be published in "
+        "{path}: {problem}. Choose another directory, beside the target, for late rows of this "
+        "pipeline alone."
+    )
+
+
 class TargetShared(TerminalError):
     """Two pipeline files name one target or work directory, and neither pipeline owns it yet."""
 

@@ -52,6 +52,32 @@ class NotHeld(TerminalError):
     )
 
 
+class NothingToUndo(TerminalError):
+    """An undo was asked for where there is no earlier content (design §4a)."""
+
+    pipeline: str
+    partition: str
+    problem: str
+    template = (
+        "pipeline '{pipeline}': {partition}: nothing was undone: {problem}. See "
+        "`tidegate explain {pipeline} {partition}` for its revisions."
+    )
+
+
+class UndoImpossible(TerminalError):
+    """A file of the content to go back to is gone: retired files are kept for a time only."""
+
+    pipeline: str
+    partition: str
+    revision: int
+    path: str
+    template = (
+        "pipeline '{pipeline}': {partition}: nothing was undone: {path}, a file of revision "
+        "{revision}, was deleted since it was replaced. Read the partition again with "
+        "`tidegate rebuild {pipeline} {partition}`."
+    )
+
+
 class NotApproved(TerminalError):
     """A commit was requested of content that failed its gate and that nobody approved (PC-C06)."""
 

@@ -11,6 +11,7 @@ from tidegate.ledger import numbers, rows
 from tidegate.ledger.identity import check_partitions
 from tidegate.ledger.schema import (
     BEGUN,
+    UtcText,
     contribution,
     partition,
     pipeline,
@@ -18,6 +19,7 @@ from tidegate.ledger.schema import (
     publication,
     window,
 )
+from tidegate.model.aside import OF_POLICY, Aside
 from tidegate.model.counting import counting
 from tidegate.model.message import Contribution, EventTimes, RunSummary
 from tidegate.model.partition import Partition
@@ -45,6 +47,18 @@ class Announcement:
     """Partition → its start and end as instants, None where they are not known."""
     watermark: WatermarkStep
     summary: RunSummary
+    late_data: str | None = None
+    """The policy for late rows, a word of `commit.late_data`; None: they count."""
+
+
+@dataclass(frozen=True)
+class _Before:
+    """What was known of a partition before an announce."""
+
+    is_out: bool
+    """Whether it has a revision, or one is being committed."""
+    is_held: bool
+    """Whether it waits for a person."""
 
 
 @dataclass(frozen=True)
@@ -108,8 +122,13 @@ class Announcing:
         effective = []
         for item in sorted([*fresh.values(), *emptied], key=lambda each: each.partition.path):
             path = item.partition.path
-            is_out = self._touch(item.partition, announced, now)
-            late = before[path]["late"] if path in before else is_out
+            known = before.get(path)
+            before_it = self._touch(item.partition, announced, now)
+            late = before_it.is_out if known is None else known["late"]
+            aside = _why_aside(item, announced, late=late, known=known)
+            # A hold lapses with its content, which rows that do not count leave as it is.
+            stays_held = before_it.is_held and aside is not None
+            self._make_pending(path, "held" if stays_held else "pending", now)
             self.connection.execute(
                 sa.insert(contribution).values(
                     pipeline=self.name,
@@ -127,10 +146,12 @@ class Announcing:
                     held_rows=item.held_rows and dict(item.held_rows),
                     overwrites=item.overwrites,
                     as_of=item.as_of,
+                    aside=aside and aside.value,
+                    counts_as=known["counts_as"] if known is not None else None,
                     announced_at=now,
                 )
             )
-            effective.append(rows.with_late(item, late=late))
+            effective.append(rows.with_late(item, late=late, aside=aside))
         self._reset_again(announced.sequence, [item.partition.path for item in effective], now)
         if before or WindowKind(kind).replaces:
             self._settle_empty(announced.sequence)
@@ -244,8 +265,8 @@ class Announcing:
             event_times=EventTimes(),
         )
 
-    def _touch(self, target: Partition, announced: Announcement, now: datetime) -> bool:
-        """Make a partition pending; return whether it has a revision, or one is being committed."""
+    def _touch(self, target: Partition, announced: Announcement, now: datetime) -> _Before:
+        """Lock a partition, which is made if it is new, and return what was known of it."""
         start, end = announced.times.get(target) or (None, None)
         key = (partition.c.pipeline == self.name, partition.c.partition == target.path)
         # Locked before the contribution is inserted, so that a commit that ends meanwhile sees it.
@@ -272,17 +293,37 @@ class Announcing:
                     number=announced.number,
                 )
             )
-            return False
+            return _Before(is_out=False, is_held=False)
         numbers.record_for_partition(self.connection, self.name, target.path, announced.number)
-        # A hold lapses with its content; first-seen starts again after a commit (PC-T03).
-        self.connection.execute(
-            sa.update(partition)
-            .where(*key)
-            .values(pending="pending", first_seen=row["first_seen"] or now)
-        )
         begun = sa.select(publication.c.digest).where(
             publication.c.pipeline == self.name,
             publication.c.partition == target.path,
             publication.c.state.in_(BEGUN),
         )
-        return row["revision"] > 0 or self.connection.scalar(begun) is not None
+        is_out = row["revision"] > 0 or self.connection.scalar(begun) is not None
+        return _Before(is_out, is_held=row["pending"] == "held")
+
+    def _make_pending(self, path: str, pending: str, now: datetime) -> None:
+        """Let a partition wait; first-seen starts again after a commit (PC-T03)."""
+        self.connection.execute(
+            sa.update(partition)
+            .where(partition.c.pipeline == self.name, partition.c.partition == path)
+            .values(
+                pending=pending,
+                first_seen=sa.func.coalesce(partition.c.first_seen, sa.literal(now, UtcText)),
+            )
+        )
+
+
+def _why_aside(
+    item: Contribution, announced: Announcement, *, late: bool, known: rows.Row | None
+) -> Aside | None:
+    """Return why a contribution does not count (PC-L03 to L06).
+
+    A replay does not bring back what was set aside: a threshold does, or a person.
+    """
+    if known is not None:
+        return None if known["aside"] is None else Aside(known["aside"])
+    if not late or not item.rows or item.kind.replaces:
+        return None
+    return OF_POLICY.get(announced.late_data or "")

@@ -14,6 +14,8 @@ from tidegate.ledger.schema import BEGUN, partition, publication
 from tidegate.model.publication import Outcome, PublicationState
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from tidegate.model.ledger_rows import PartitionState
     from tidegate.model.partition import Partition
 
@@ -55,15 +57,18 @@ class Deciding:
         if change is not None:
             raise PublicationLapsed(pipeline=self.name, partition=str(self.target), change=change)
 
-    def check_held(self) -> None:
-        """Check that the partition waits for a decision.
+    def check_reopened(self, released: Collection[int]) -> None:
+        """Check that the partition waits for a decision, or that rows of it are set aside.
+
+        Args:
+            released: the windows of these rows.
 
         Raises:
-            NotHeld: it does not, or its commit has begun.
+            NotHeld: it does not, and none are; or its commit has begun.
         """
         state = self._state()
         begun = self._publication(publication.c.state.in_(BEGUN))
-        if state.pending != "held" or begun is not None:
+        if not (state.pending == "held" or released) or begun is not None:
             found = "being committed" if begun is not None else state.name
             raise NotHeld(pipeline=self.name, partition=str(self.target), state=found)
 

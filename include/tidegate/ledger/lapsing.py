@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from tidegate.errors import PublicationLapsed
-from tidegate.ledger.schema import contribution, partition
-from tidegate.model.plan import WindowKind
-from tidegate.model.publication import PublicationState
+from tidegate.ledger import rows
+from tidegate.ledger.schema import partition
+from tidegate.ledger.setting_aside import contributions_to
+from tidegate.model.counting import effective
+from tidegate.model.publication import PublicationState, Undo
 
 if TYPE_CHECKING:
-    from tidegate.ledger import rows
+    from collections.abc import Collection, Mapping
+
+    from tidegate.model.message import Contribution
     from tidegate.model.partition import Partition
 
 
@@ -50,20 +54,35 @@ def lapse(connection: sa.Connection, row: rows.Row, *, as_shown: bool) -> str | 
     )
     if stands != row["base_revision"]:
         return f"revision {stands} stands since"
-    query = sa.select(contribution).where(
-        contribution.c.pipeline == row["pipeline"], contribution.c.partition == row["partition"]
-    )
-    effective = list(connection.execute(query.order_by(contribution.c.window)).mappings())
     shown = row["contributions"]
-    fresh = [item for item in effective if shown.get(str(item["window"])) != item["plan_digest"]]
-    if as_shown and not any(_replaces(item, shown) for item in fresh):
+    fresh = [
+        item
+        for item in _effective(connection, row)
+        if shown.get(str(item.window)) != item.plan_digest
+    ]
+    told = {*shown, *_undone(row)}
+    if as_shown and not any(_replaces(item, told) for item in fresh):
         return None
     if not fresh:
         return None
-    windows = ", ".join(str(item["window"]) for item in fresh)
-    if any(_resets(item) for item in fresh):
+    windows = ", ".join(str(item.window) for item in fresh)
+    if any(item.replaces for item in fresh):
         return f"all its rows were read again since, by window {windows}"
-    return f"+{sum(item['rows'] for item in fresh)} rows since, from window {windows}"
+    return f"+{sum(item.rows for item in fresh)} rows since, from window {windows}"
+
+
+def _effective(connection: sa.Connection, row: rows.Row) -> list[Contribution]:
+    """Return the contributions that count, as they will if the proposal is an undo."""
+    found = contributions_to(connection, row["pipeline"], row["partition"])
+    going = _undone(row)
+    kept = [item for item in found if going.get(str(item.window)) != item.plan_digest]
+    return list(effective(kept))
+
+
+def _undone(row: rows.Row) -> Mapping[str, str]:
+    """Return window → plan digest of what a proposal sets aside, if it is an undo."""
+    said = rows.optional(Undo, row["undone"])
+    return {} if said is None else said.set_aside
 
 
 def is_approved(row: rows.Row) -> bool:
@@ -71,10 +90,6 @@ def is_approved(row: rows.Row) -> bool:
     return bool(row["approval"]) and bool(row["approval"]["approved"])
 
 
-def _replaces(fresh: rows.Row, shown: rows.Row) -> bool:
+def _replaces(fresh: Contribution, told: Collection[str]) -> bool:
     """Return whether a contribution replaces one that was shown, or all of them."""
-    return str(fresh["window"]) in shown or _resets(fresh)
-
-
-def _resets(row: rows.Row) -> bool:
-    return row["overwrites"] or WindowKind(row["kind"]).replaces
+    return str(fresh.window) in told or fresh.replaces

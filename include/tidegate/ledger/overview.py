@@ -9,6 +9,7 @@ import sqlalchemy as sa
 from tidegate.ledger import rows
 from tidegate.ledger.connect import reading
 from tidegate.ledger.schema import contribution, partition, pipeline, revision, window
+from tidegate.model.aside import Aside
 from tidegate.model.ledger_rows import state_name
 from tidegate.model.plan import WindowKind
 from tidegate.model.report import PipelineOverview
@@ -67,6 +68,7 @@ def _has_new_window() -> sa.ColumnElement[bool]:
     # The keys of canonical JSON, in which digests have no quotes inside.
     key = sa.literal('%"') + sa.cast(contribution.c.window, sa.Text) + sa.literal('":%')
     replacing = [kind.value for kind in WindowKind if kind.replaces]
+    settled = [why.value for why in Aside if why.is_settled]
     return (
         sa.select(contribution.c.window)
         .join(
@@ -82,6 +84,7 @@ def _has_new_window() -> sa.ColumnElement[bool]:
             partition.c.pending == "pending",
             revision.c.revision == partition.c.revision,
             contribution.c.kind.not_in(replacing),
+            sa.or_(contribution.c.aside.is_(None), contribution.c.aside.not_in(settled)),
             sa.cast(revision.c.contributions, sa.Text).not_like(key),
         )
         .correlate(partition)

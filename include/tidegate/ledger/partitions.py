@@ -11,16 +11,20 @@ from tidegate.errors import ClaimHeld, FenceLost, LedgerMoved, PartitionNotFound
 from tidegate.ledger import rows
 from tidegate.ledger.connect import reading
 from tidegate.ledger.holder import Way
-from tidegate.ledger.schema import contribution, partition
+from tidegate.ledger.schema import partition
+from tidegate.ledger.setting_aside import contributions_to
+from tidegate.model.aside import Aside
+from tidegate.model.counting import marks_of, plans_of, set_aside
 from tidegate.model.ledger_rows import Claim, PartitionState
 from tidegate.model.nearness import nearest_first
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime, timedelta
 
     from tidegate.ledger.clock import Clock
     from tidegate.ledger.holder import Holder
+    from tidegate.model.message import Contribution
     from tidegate.model.partition import Partition
     from tidegate.model.watermark import Evaluation
 
@@ -201,13 +205,15 @@ class Partitions:
                 .values(pending="held", why=why.to_json())
             )
 
-    def note_standing(self, target: Partition, claim: Claim, seen: Mapping[str, str]) -> bool:
-        """Record that a partition's content is that of its revision: nothing is pending.
+    def note_standing(self, target: Partition, claim: Claim, seen: Sequence[Contribution]) -> bool:
+        """Record that a partition's content is that of its revision.
+
+        Nothing is pending then, unless late rows are held.
 
         Args:
             target: the partition.
             claim: the caller's.
-            seen: window → plan digest of the contributions with that content.
+            seen: the contributions with that content, and those that are set aside.
 
         Returns:
             False if a contribution was added or changed meanwhile; nothing is recorded then.
@@ -217,14 +223,16 @@ class Partitions:
         """
         with self.engine.begin() as connection:
             check_fence(connection, self.name, target, claim)
-            if effective_contributions(connection, self.name, target) != dict(seen):
+            known = contributions_to(connection, self.name, target.path)
+            if (plans_of(known), marks_of(known)) != (plans_of(seen), marks_of(seen)):
                 return False
+            standing = {"pending": "none", "first_seen": None, "why": None}
+            if any(item.aside is Aside.LATE_HELD for item in set_aside(known)):
+                standing = {}
             connection.execute(
                 sa.update(partition)
                 .where(*self._key(target))
-                .values(
-                    pending="none", first_seen=None, why=None, claim_owner=None, claim_expires=None
-                )
+                .values(**standing, claim_owner=None, claim_expires=None)
             )
             return True
 
@@ -243,16 +251,6 @@ class Partitions:
 
     def _key(self, target: Partition) -> tuple[sa.ColumnElement[bool], ...]:
         return (partition.c.pipeline == self.name, partition.c.partition == target.path)
-
-
-def effective_contributions(
-    connection: sa.Connection, name: str, target: Partition
-) -> Mapping[str, str]:
-    """Read window → plan digest of a partition's contributions inside the caller's transaction."""
-    query = sa.select(contribution.c.window, contribution.c.plan_digest).where(
-        contribution.c.pipeline == name, contribution.c.partition == target.path
-    )
-    return {str(window): digest for window, digest in connection.execute(query)}
 
 
 def check_fence(connection: sa.Connection, name: str, target: Partition, claim: Claim) -> None:

@@ -14,12 +14,15 @@ from tidegate.ledger.deciding import Deciding
 from tidegate.ledger.lapsing import check_current, is_approved, lapse
 from tidegate.ledger.partitions import check_fence
 from tidegate.ledger.recording import Recording
-from tidegate.ledger.schema import BEGUN, partition, publication, revision
+from tidegate.ledger.schema import BEGUN, UtcText, partition, publication, revision
+from tidegate.ledger.setting_aside import release, set_aside, take_back, undo
+from tidegate.model.aside import Aside
 from tidegate.model.publication import (
     Approval,
     Override,
     Publication,
     PublicationState,
+    Undo,
     Verdict,
 )
 
@@ -114,6 +117,39 @@ class Publications:
             row = connection.execute(sa.select(publication).where(*key)).mappings().one()
             return rows.read_publication(row, target)
 
+    def propose_undo(
+        self, proposal: Publication, verdict: Verdict, said: Approval, claim: Claim, now: datetime
+    ) -> None:
+        """Store a way back that a person asked for; the partition is pending until it is committed.
+
+        Raises:
+            FenceLost: the claim was taken over.
+            PublicationLapsed: content that a person approved goes first, or something that this
+                undo does not know has changed.
+        """
+        target = proposal.partition
+        stored = self.propose(proposal, claim, now)
+        if stored.publication.digest != proposal.digest:
+            change = f"publication {stored.publication.digest} was approved, and goes first"
+            raise PublicationLapsed(pipeline=self.name, partition=str(target), change=change)
+        with self.engine.begin() as connection:
+            check_fence(connection, self.name, target, claim)
+            connection.execute(
+                sa.update(publication)
+                .where(*self._key(target, proposal.digest))
+                .values(verdict=verdict.to_json(), approval=said.to_json())
+            )
+            row = self._row(connection, target, proposal.digest)
+            check_current(connection, self.name, target, row)
+            connection.execute(
+                sa.update(partition)
+                .where(*self._partition(target))
+                .values(
+                    pending="pending",
+                    first_seen=sa.func.coalesce(partition.c.first_seen, sa.literal(now, UtcText)),
+                )
+            )
+
     def record_verdict(
         self,
         target: Partition,
@@ -191,6 +227,7 @@ class Publications:
                 .where(*self._partition(target), partition.c.pending == "held")
                 .values(why=why.to_json())
             )
+            self._set_aside(connection, decision)
 
     def restore(self, entry: PublicationEntry, at: datetime) -> None:
         """Insert a publication as described by files, in place of one with the same content.
@@ -206,6 +243,7 @@ class Publications:
             "state": entry.state.value,
             "commit_plan": entry.commit_plan,
         }
+        said = entry.publication.undone
         with self.engine.begin() as connection:
             connection.execute(sa.delete(publication).where(*self._key(target, digest)))
             connection.execute(
@@ -214,18 +252,39 @@ class Publications:
                 .values(state=PublicationState.DROPPED.value)
             )
             connection.execute(sa.insert(publication).values(**values))
+            if said is not None:
+                undo(connection, self.name, target, said)
 
-    def reopen(self, target: Partition, number: int) -> None:
-        """Let a held partition be checked again.
+    def restore_aside(self, decision: DecisionRecord) -> None:
+        """Set aside and release what a decision in a file says."""
+        with self.engine.begin() as connection:
+            self._set_aside(connection, decision)
+
+    def release(self, decision: DecisionRecord) -> None:
+        """Let rows count that were held until now.
 
         Raises:
-            NotHeld: the partition is not held.
             NumberPassed: something newer was recorded for the partition (Transient).
         """
+        target = decision.partition
         with self.engine.begin() as connection:
             numbers.lock(connection, self.name)
-            numbers.record_for_partition(connection, self.name, target.path, number)
-            Deciding(connection, self.name, target).check_held()
+            numbers.record_for_partition(connection, self.name, target.path, decision.number)
+            self._set_aside(connection, decision)
+
+    def reopen(self, decision: DecisionRecord) -> None:
+        """Let a held partition be checked again, and let count what is set aside.
+
+        Raises:
+            NotHeld: the partition is not held, and nothing is set aside.
+            NumberPassed: something newer was recorded for the partition (Transient).
+        """
+        target, released = decision.partition, decision.released or ()
+        with self.engine.begin() as connection:
+            numbers.lock(connection, self.name)
+            numbers.record_for_partition(connection, self.name, target.path, decision.number)
+            Deciding(connection, self.name, target).check_reopened(released)
+            self._set_aside(connection, decision)
             connection.execute(
                 sa.update(publication)
                 .where(*self._of(target), publication.c.state == PublicationState.PROPOSED.value)
@@ -260,6 +319,7 @@ class Publications:
             check_fence(connection, self.name, target, claim)
             row = self._row(connection, target, digest)
             check_current(connection, self.name, target, row)
+            said = expected.publication.undone
             numbers.record_for_partition(connection, self.name, target.path, number)
             if row is None or _decided(rows.read_publication(row, target)) != _decided(expected):
                 raise PublicationLapsed(
@@ -272,6 +332,8 @@ class Publications:
                 .where(*self._key(target, digest))
                 .values(state=PublicationState.PREPARED.value, commit_plan=commit_plan)
             )
+            if said is not None:
+                undo(connection, self.name, target, said)
 
     def advance(self, target: Partition, digest: str, to: PublicationState, claim: Claim) -> None:
         """Record the next step of a commit; recording it again changes nothing.
@@ -308,11 +370,15 @@ class Publications:
         """
         with self.engine.begin() as connection:
             check_fence(connection, self.name, target, claim)
+            row = self._row(connection, target, digest)
+            said = rows.optional(Undo, row["undone"]) if row is not None else None
             connection.execute(
                 sa.update(publication)
                 .where(*self._key(target, digest), publication.c.state.in_(BEGUN))
                 .values(state=PublicationState.DROPPED.value)
             )
+            if said is not None:
+                take_back(connection, self.name, target, said)
 
     def record(self, entry: RevisionEntry, claim: Claim) -> None:
         """End a commit: its revision counts, and only what arrived meanwhile is pending.
@@ -335,6 +401,15 @@ class Publications:
             return tuple(
                 rows.read_revision(row, target) for row in connection.execute(query).mappings()
             )
+
+    def _set_aside(self, connection: sa.Connection, decision: DecisionRecord) -> None:
+        """Set aside, or release, the rows that a decision names."""
+        target, late = decision.partition, decision.set_aside
+        if late:
+            set_aside(connection, self.name, target, late, Aside.LATE_PROPOSED)
+        if decision.released:
+            at = decision.why.evaluated_at
+            release(connection, self.name, target, decision.released, at)
 
     def _find(
         self, target: Partition, *conditions: sa.ColumnElement[bool]
@@ -366,6 +441,7 @@ class Publications:
             "adds": [item.to_json() for item in proposal.adds],
             "removes": [item.to_json() for item in proposal.removes],
             "contributions": dict(proposal.contributions),
+            "undone": rows.json_or_none(proposal.undone),
             "rows": proposal.rows,
             "state": PublicationState.PROPOSED.value,
             "proposed_at": now,

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from tidegate.ledger import rows
-from tidegate.ledger.schema import contribution, partition, publication, revision
+from tidegate.ledger.schema import partition, publication, revision
+from tidegate.ledger.setting_aside import contributions_to
+from tidegate.model.counting import effective, set_aside
 from tidegate.model.publication import PublicationState
 
 if TYPE_CHECKING:
@@ -68,15 +70,12 @@ class Recording:
 
     def _first_left_out(self, entry: RevisionEntry) -> datetime | None:
         """Return when the first content was announced that the revision does not have (PC-T03)."""
-        query = sa.select(contribution).where(
-            contribution.c.pipeline == self.name,
-            contribution.c.partition == entry.partition.path,
-        )
-        return min(
-            (
-                item["announced_at"]
-                for item in self.connection.execute(query).mappings()
-                if entry.contributions.get(str(item["window"])) != item["plan_digest"]
-            ),
-            default=None,
-        )
+        known = contributions_to(self.connection, self.name, entry.partition.path)
+        left_out = [
+            item
+            for item in effective(known)
+            if entry.contributions.get(str(item.window)) != item.plan_digest
+        ]
+        # What is set aside by a policy is looked at again, because it may be released by now.
+        left_out += [item for item in set_aside(known) if item.aside and not item.aside.is_settled]
+        return min((item.announced_at for item in left_out if item.announced_at), default=None)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import sqlalchemy as sa
 
 from tidegate.ledger.schema import publication, revision
+from tidegate.model.aside import Aside
 from tidegate.model.instant import DataInterval, Instant, InstantRange
 from tidegate.model.ledger_rows import (
     PartitionState,
@@ -25,6 +26,7 @@ from tidegate.model.publication import (
     Publication,
     PublicationState,
     PublishedFile,
+    Undo,
     Verdict,
 )
 from tidegate.model.watermark import Evaluation, WatermarkStep
@@ -138,6 +140,9 @@ def read_contribution(row: Row, partition: Partition) -> Contribution:
         kind=WindowKind(row["kind"]),
         overwrites=row["overwrites"],
         as_of=row["as_of"],
+        aside=None if row["aside"] is None else Aside(row["aside"]),
+        counts_as=row["counts_as"],
+        announced_at=row["announced_at"],
     )
 
 
@@ -151,6 +156,7 @@ def read_publication(row: Row, partition: Partition) -> PublicationEntry:
             removes=tuple(PublishedFile.from_json(item) for item in row["removes"]),
             content=(),
             contributions=row["contributions"],
+            undone=optional(Undo, row["undone"]),
         ),
         rows=row["rows"],
         verdict=optional(Verdict, row["verdict"]),
@@ -192,6 +198,6 @@ def read_revision(row: Row, partition: Partition) -> RevisionEntry:
     )
 
 
-def with_late(contribution: Contribution, *, late: bool) -> Contribution:
-    """Return the contribution with its flag `late` (design §2, late)."""
-    return replace(contribution, late=late)
+def with_late(contribution: Contribution, *, late: bool, aside: Aside | None) -> Contribution:
+    """Return the contribution with what its announce decides (design §2, late)."""
+    return replace(contribution, late=late, aside=aside)

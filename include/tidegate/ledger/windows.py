@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -85,7 +86,16 @@ class Windows(TakenWindows):
             effective = announcing.replace_contributions(announced, now)
             late = sum(item.rows for item in effective if item.late and not item.kind.replaces)
             timed = rows.optional(RunSummary, held["summary"]) or RunSummary()
-            summary = replace(announced.summary, rows_late=late, seconds=timed.seconds)
+            aside = Counter[str]()
+            for item in effective:
+                if item.aside is not None:
+                    aside[item.aside.value] += item.rows
+            summary = replace(
+                announced.summary,
+                rows_late=late,
+                rows_aside=dict(aside) or None,
+                seconds=timed.seconds,
+            )
             announcing.seal(announced, summary, now)
             if held["state"] == "open":
                 self._move_on(connection, rows.read_window(held).window, announced.watermark)

@@ -182,12 +182,18 @@ class RevisionEntry(Value):
     approval: Approval | None = field(default=None, metadata={SPARSE: True})
     """Who approved it although its gate held it; stored with the publication."""
 
-    def event(self, pipeline: str) -> dict[str, Any]:
-        """Return what consumers of the published asset are told (AF-3.12)."""
+    def event(self, pipeline: str, rows_before: int) -> dict[str, Any]:
+        """Return what consumers of the published asset are told (AF-3.12, PC-L01).
+
+        Args:
+            pipeline: its name.
+            rows_before: rows of the revision before; 0 if there is none.
+        """
         return {
             "pipeline": pipeline,
             "revision": self.revision,
             "rows": self.rows,
+            "rows_added": self.rows - rows_before,
             "watermark": self.watermark.isoformat() if self.watermark else None,
             "windows": sorted(int(window) for window in self.contributions),
             "committed_at": self.committed_at.isoformat(),

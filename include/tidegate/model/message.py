@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, ClassVar, Self
 
+from tidegate.model.aside import Aside
 from tidegate.model.bag_sum import BagSum
 from tidegate.model.exchange import SpreadFile
 from tidegate.model.ignored import Ignored
@@ -19,6 +20,7 @@ from tidegate.model.wire import SPARSE, Value
 
 _COUNTED_BY_NAME = ("seconds", "left_out", "rule_hits")
 """Fields of a summary that count by name."""
+_COUNTED_APART = ("brought", "damaged", "removed_in", "rows_aside")
 
 
 @dataclass(frozen=True)
@@ -172,6 +174,18 @@ class Contribution(Value):
         """Whether contributions before it in content order no longer count."""
         return self.overwrites or self.kind.replaces
 
+    aside: Aside | None = field(default=None, metadata={SPARSE: True})
+    """Why it does not count; None: it does."""
+    counts_as: str | None = field(default=None, metadata={SPARSE: True})
+    """The earlier plan of the window that counts in its stead, after an undo."""
+    announced_at: datetime | None = field(default=None, metadata={SPARSE: True})
+    """When it was announced; None until then."""
+
+    @property
+    def counted_digest(self) -> str | None:
+        """The digest of the plan whose rows count; None: it is set aside."""
+        return self.plan_digest if self.aside is None else self.counts_as
+
 
 @dataclass(frozen=True)
 class RunSummary(Value):
@@ -182,6 +196,8 @@ class RunSummary(Value):
     rows_quarantined: int = 0
     rows_late: int = 0
     """Rows that came after their partition was published; those of a rebuild are no news."""
+    rows_aside: Mapping[str, int] | None = field(default=None, metadata={SPARSE: True})
+    """Why late rows do not count → their number; None: they do, or there are none."""
     rows_carried_over: int = 0
     """Changes that a commit only copied, left out (ICE-3.14)."""
     rows_unpaired: int = 0
@@ -214,7 +230,7 @@ class RunSummary(Value):
         counts = {
             item.name: getattr(self, item.name) + getattr(other, item.name)
             for item in fields(self)
-            if item.name not in {*_COUNTED_BY_NAME, "brought", "damaged", "removed_in"}
+            if item.name not in {*_COUNTED_BY_NAME, *_COUNTED_APART}
         }
         named: dict[str, Any] = {
             name: sum_by_name((getattr(self, name), getattr(other, name)))
@@ -223,7 +239,14 @@ class RunSummary(Value):
         brought = (*(self.brought or ()), *(other.brought or ()))
         # Windows that read the same log meet the same spans.
         damaged = {**self.damaged, **other.damaged}
-        return RunSummary(**counts, **named, brought=brought or None, damaged=damaged)
+        aside = sum_by_name((self.rows_aside or {}, other.rows_aside or {}))
+        return RunSummary(
+            **counts,
+            **named,
+            brought=brought or None,
+            damaged=damaged,
+            rows_aside=aside or None,
+        )
 
 
 def sum_by_name(counted: Iterable[Mapping[str, float]]) -> dict[str, Any]:

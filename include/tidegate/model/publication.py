@@ -135,6 +135,19 @@ class PublicationState(Enum):
 
 
 @dataclass(frozen=True)
+class Undo(Value):
+    """A way back to the content of an earlier revision (design §4a)."""
+
+    restores: int
+    """The revision whose content it is."""
+    set_aside: Mapping[str, str]
+    """Window sequence → plan digest of each contribution that stops to count."""
+    counted_as: Mapping[str, str]
+    """Window sequence → the earlier plan that counts in its stead, where the window was replayed.
+    """
+
+
+@dataclass(frozen=True)
 class Publication(Value):
     """The step from the base revision to the next: files added, files removed, and all files."""
 
@@ -146,6 +159,8 @@ class Publication(Value):
     """All files of the partition afterwards, in window order, then by name."""
     contributions: Mapping[str, str]
     """Window sequence → plan digest of every effective contribution in `content`."""
+    undone: Undo | None = field(default=None, metadata={SPARSE: True})
+    """The way back to an earlier revision; None: it leads forward."""
 
     @property
     def digest(self) -> str:
@@ -159,6 +174,7 @@ class Publication(Value):
                 "adds": [[item.name, item.length, item.sha256] for item in self.adds],
                 "removes": [item.name for item in self.removes],
                 "contributions": dict(self.contributions),
+                **({} if self.undone is None else {"restores": self.undone.restores}),
             }
         )
 
@@ -252,13 +268,20 @@ class GateRecord(Value):
 
 @dataclass(frozen=True)
 class DecisionRecord(Value):
-    """A person's decision on one held content, stored in `….decision.json`."""
+    """A decision on one held content, or on rows that are set aside.
+
+    It is stored in `….decision.json`.
+    """
 
     partition: Partition
     publication: str
-    """The digest that the decision is bound to (PC-C06)."""
+    """The digest that the decision is bound to (PC-C06); empty if it is about no publication."""
     approval: Approval | None
-    """None: the partition was reopened."""
+    """None: the partition was reopened, or its rows were released."""
     why: Evaluation
     number: int = 0
     """The number that orders it among all records; 0: written before there were numbers."""
+    set_aside: tuple[int, ...] | None = field(default=None, metadata={SPARSE: True})
+    """Windows whose late rows do not count from now on."""
+    released: tuple[int, ...] | None = field(default=None, metadata={SPARSE: True})
+    """Windows whose rows were set aside, and count again."""

@@ -57,6 +57,8 @@ class PartitionReport(Value):
     """The publication that waits for gate, person or commit; a decision has to name it."""
     passed_over: tuple[int, ...] = ()
     """Windows that passed over commits that may have changed its rows."""
+    rows_aside: Mapping[str, int] | None = field(default=None, metadata={SPARSE: True})
+    """Why rows do not count, see `Aside` → their number; None: all do."""
     commit_begun: bool = field(default=False, metadata={SPARSE: True})
     """Whether a commit has begun and not ended; its marker may be missing until then."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -11,7 +11,7 @@ from tidegate.model.instant import Instant
 from tidegate.model.message import Contribution, RunSummary
 from tidegate.model.plan import Window
 from tidegate.model.watermark import WatermarkStep
-from tidegate.model.wire import Value
+from tidegate.model.wire import SPARSE, Value
 
 
 @dataclass(frozen=True)
@@ -33,3 +33,5 @@ class SealedWindow(Value):
     fingerprint: Mapping[str, Any]
     number: int = 0
     """The number that orders it among all records; 0: written before there were numbers."""
+    late_data: str | None = field(default=None, metadata={SPARSE: True})
+    """What becomes of late rows, a word of `commit.late_data`; None: they count."""

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
 
     from tidegate.model.file_sizes import FileSizes
     from tidegate.model.ledger_rows import PartitionState
+    from tidegate.model.message import Contribution
     from tidegate.model.partition import Partition
     from tidegate.model.plan import ScanPlan, Split
     from tidegate.model.report import PartitionExplanation, PipelineReport
@@ -246,20 +247,23 @@ class PipelineControl:
         self._decisions.decide(partition, publication, Approval(approved, by, now, comment))
 
     @keeping_ledger_open
-    def reopen(self, partition: Partition, now: datetime) -> None:
-        """Let a held partition be checked again by the next publish.
+    def reopen(self, partition: Partition, now: datetime) -> Sequence[Contribution]:
+        """Let a held partition be checked again by the next publish, and count what is set aside.
+
+        Returns:
+            What was set aside: late rows, and those of revisions that were undone.
 
         Raises:
             PipelineChanged: the pipeline file is not the one that was registered.
             LedgerLost: the ledger has lost the pipeline.
             PartitionNotFound: no window ever touched the partition.
-            NotHeld: it waits for no decision.
+            NotHeld: it waits for no decision, and nothing is set aside.
             LedgerBehind: the files know more than the ledger; nothing was changed.
         """
         self._check_identity()
         self._check_touched(partition)
         self._watch.check_records(partition)
-        self._decisions.reopen(partition, now)
+        return self._decisions.reopen(partition, now)
 
     def is_held(self, partition: Partition) -> bool:
         """Return whether a partition waits for a person's decision."""

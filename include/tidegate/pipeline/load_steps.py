@@ -145,12 +145,14 @@ class LoadSteps(PipelineParts):
         with self._keeping_failure(), self.renewing(planned) as held:
             announced = self._announcer.announce(planned, now, held)
         self._failure.forget()
+        aside = (announced.summary.rows_aside or {}).items()
         _log.info(
-            "announced windows %s: %d rows read, %d kept, %d late, %d put aside",
+            "announced windows %s: %d rows read, %d kept, %d late%s, %d put aside",
             list(announced.windows),
             announced.summary.rows_read,
             announced.summary.rows_kept,
             announced.summary.rows_late,
+            "".join(f" ({rows} {why})" for why, rows in aside),
             announced.summary.rows_quarantined,
             extra=self._facts(
                 windows=list(announced.windows), partitions=len(announced.partitions)

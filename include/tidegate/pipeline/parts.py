@@ -19,8 +19,11 @@ from tidegate.pipeline.publish.compacting import Compactor, Drafter
 from tidegate.pipeline.publish.content import Contents
 from tidegate.pipeline.publish.finishing import Finisher
 from tidegate.pipeline.publish.gating import Gatekeeper
+from tidegate.pipeline.publish.late import LateRows
+from tidegate.pipeline.publish.undoing import Undoer
 from tidegate.pipeline.publish.units import Units
 from tidegate.pipeline.state.kept_ledger import keeping_ledger_open
+from tidegate.pipeline.state.late_root import own_late_root
 from tidegate.pipeline.state.reading import filter_columns
 from tidegate.pipeline.state.work import adopt, check_owner
 from tidegate.pipeline.upkeep.forgotten import Forgotten
@@ -96,6 +99,31 @@ class PipelineParts(PipelineControl):
             finisher=self._finisher,
             watch=self._watch,
             compactor=self._compactor,
+            late=self._late_rows,
+        )
+
+    @property
+    def _undoer(self) -> Undoer:
+        return Undoer(
+            config=self.config,
+            roots=self.roots,
+            ledger=self.ledger,
+            storage=self.storage,
+            contents=self._contents,
+            finisher=self._finisher,
+            watch=self._watch,
+            committer=self._committer,
+        )
+
+    @property
+    def _late_rows(self) -> LateRows:
+        return LateRows(
+            roots=self.roots,
+            ledger=self.ledger,
+            storage=self.storage,
+            contents=self._contents,
+            evaluator=self._evaluator,
+            decisions=self._decisions,
         )
 
     @cached_property
@@ -167,6 +195,7 @@ class PipelineParts(PipelineControl):
                 PlacesOverlap: they are not.
         """
         adopt(self.config, self.roots, self.ledger, self.storage, now, self.source)
+        own_late_root(self.roots, self.ledger, self.storage)
 
     @keeping_ledger_open
     def own(self, now: datetime) -> None:

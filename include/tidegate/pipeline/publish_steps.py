@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from tidegate.model.ledger_rows import PartitionState
     from tidegate.model.partition import Partition
-    from tidegate.model.publication import Override
+    from tidegate.model.publication import Approval, Override, Publication
     from tidegate.model.watermark import Evaluation
     from tidegate.target.compaction import CompactionRule
 
@@ -129,6 +129,49 @@ class PublishSteps(PipelineParts):
             extra=self._facts(run=owner, partition=str(partition), windows=list(committed.windows)),
         )
         return committed
+
+    def undone(self, partition: Partition) -> Publication:
+        """Return what `undo` would do, without doing it.
+
+        Raises:
+            NothingToUndo: there is no content to go back to.
+        """
+        self._check_identity()
+        self._check_touched(partition)
+        return self._undoer.drafted(partition)
+
+    @keeping_ledger_open
+    def undo(
+        self, partition: Partition, revision: int, said: Approval, owner: str, now: datetime
+    ) -> Committed:
+        """Make a revision with the content from before the current one.
+
+        What was published since is set aside until the partition is reopened.
+
+        Args:
+            partition: the partition.
+            revision: the current one, as the person saw it.
+            said: who undoes it, and why.
+            owner: who claims the partition.
+            now: clock of the command.
+
+        Raises:
+            NothingToUndo: there is no content to go back to.
+            UndoImpossible: its files are gone.
+            PublicationLapsed: something has changed since.
+        """
+        self.own(now)
+        self._check_touched(partition)
+        undone = self._undoer.undo(partition, revision, said, owner, now)
+        _log.info(
+            "undid revision %d of %s: revision %d has %d rows",
+            revision,
+            partition,
+            undone.revision,
+            undone.rows,
+            extra=self._facts(run=owner, partition=str(partition), by=said.by),
+        )
+        return undone
 
     @keeping_ledger_open
     def publish(

@@ -23,6 +23,8 @@ SCRATCH = "scratch"
 UNITS = "units"
 STAGED = "staged"
 QUARANTINE = "quarantine"
+LATE_QUARANTINE = f"{QUARANTINE}/late"
+"""Beside the directories of sub-splits, whose names are digests."""
 MESSAGES = "messages"
 EXCHANGE = "exchange"
 
@@ -153,6 +155,11 @@ def attempt_staged(sub_split: str, attempt: str) -> str:
 def attempt_quarantine(sub_split: str, attempt: str) -> str:
     """Return one attempt's directory of quarantined rows, relative to the plan's directory."""
     return posixpath.join(QUARANTINE, sub_split, attempt)
+
+
+def late_quarantine(plan_root: str, partition: Partition) -> str:
+    """Return the directory of a window's rejected late rows of one partition (PC-L06)."""
+    return posixpath.join(plan_root, LATE_QUARANTINE, partition.path)
 
 
 def exchange_root(plan_root: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tidegate.model.counting import counting
+from tidegate.model.counting import counting, plans_of
 from tidegate.model.message import Contribution
 from tidegate.model.publication import Publication, PublishedFile
 from tidegate.target.compaction import taken_apart
@@ -24,7 +24,12 @@ PartsOf = Callable[[Contribution], Sequence[PublishedFile]]
 
 def counted(covered: Collection[str], contributions: Sequence[Contribution]) -> tuple[int, ...]:
     """Return the windows whose rows are in a content that covers these contributions."""
-    told = [item for item in contributions if str(item.window) in covered]
+    # What is set aside by now counted then.
+    told = [
+        replace(item, aside=None, counts_as=None)
+        for item in contributions
+        if str(item.window) in covered
+    ]
     return tuple(item.window for item in counting(told))
 
 
@@ -41,7 +46,7 @@ def propose(
         partition: the partition.
         base: the publication of the current revision, with its content; None if there is none.
         base_revision: the current revision, 0 for none.
-        contributions: all effective contributions to the partition.
+        contributions: all contributions to the partition; those set aside do not count.
         parts_of: reads the part files of a contribution; called only for contributions that are not
             published yet.
 
@@ -70,7 +75,7 @@ def propose(
         adds=(*coming, *back),
         removes=(*going, *apart),
         content=(),
-        contributions={str(item.window): item.plan_digest for item in contributions},
+        contributions=plans_of(contributions),
     )
     return difference(draft, standing)
 

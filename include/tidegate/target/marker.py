@@ -66,6 +66,7 @@ def write_marker(publication: Publication, facts: MarkerFacts) -> str:
             ],
             **({} if facts.told is None else {"reading": dict(facts.told)}),
             "windows": dict(publication.contributions),
+            **({} if publication.undone is None else {"restores": publication.undone.restores}),
             "source": dict(facts.source_range),
             "watermark": _text(facts.watermark),
             "partition_end": _text(facts.partition_end),

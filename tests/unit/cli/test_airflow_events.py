@@ -127,8 +127,12 @@ def test_airflow_that_is_named_is_told_each_revision_as_the_dag_tells_it(
     assert airflow.events[0]["extra"].pop("committed_at") == made.isoformat()
     assert airflow.events[1]["extra"].pop("committed_at")
     assert airflow.events == [
-        {"asset_id": 7, "partition_key": "2026-02-01", "extra": {**extra, "rows": 3}},
-        {"asset_id": 7, "partition_key": "2026-02-02", "extra": {**extra, "rows": 2}},
+        {
+            "asset_id": 7,
+            "partition_key": f"2026-02-0{number}",
+            "extra": {**extra, "rows": rows, "rows_added": rows},
+        }
+        for number, rows in ((1, 3), (2, 2))
     ]
     assert "Airflow was told: 2026-02-01, 2026-02-02." in published.output
     assert "secret" not in published.output

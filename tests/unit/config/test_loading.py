@@ -368,11 +368,61 @@ MISTAKES = {
         9,
         "the rule 'a' stands there twice",
     ),
-    "late data that is not built": (
-        "commit: {late_data: hold}",
+    "misspelt policy for late data": (
+        "commit: {late_data: hodl}",
         "commit.late_data",
         9,
-        "'hold' is not in this version of Tidegate",
+        "unknown value 'hodl'; did you mean 'hold'?",
+    ),
+    "two policies for late data": (
+        "commit: {late_data: {hold: {rows: 1}, side: {path: late}}}",
+        "commit.late_data",
+        9,
+        "expected one policy, such as {hold: {rows: 1000}}; found 2",
+    ),
+    "options of a policy without any": (
+        "commit:\n  late_data:\n    reject: {rows: 1}",
+        "commit.late_data.reject",
+        11,
+        "has no options; it is written `late_data: reject`",
+    ),
+    "misspelt threshold": (
+        "commit:\n  late_data:\n    hold: {row: 1}",
+        "commit.late_data.hold.row",
+        11,
+        "unknown key; did you mean 'rows'?",
+    ),
+    "threshold of nothing": (
+        "commit: {late_data: {hold: {age: 0s}}}",
+        "commit.late_data.hold.age",
+        9,
+        "expected more than 0s; `late_data: revise` publishes late rows at once",
+    ),
+    "late root that is not named": (
+        "commit: {late_data: side}",
+        "commit.late_data.side.path",
+        9,
+        "is required: the root below which late rows are published",
+    ),
+    "late root without a path": (
+        "commit: {late_data: {side: {}}}",
+        "commit.late_data.side.path",
+        9,
+        "is required: the late root: a table of its own, on the file system of the target",
+    ),
+    "late root inside the target": (
+        "commit: {late_data: {side: {path: /lake/published/orders/late}}}",
+        "commit.late_data.side.path",
+        9,
+        "'/lake/published/orders/late' overlaps `target.path`, '/lake/published/orders': late rows "
+        "need a root of their own, such as '/lake/published/orders_late'",
+    ),
+    "late root around the work directory": (
+        "commit: {late_data: {side: {path: /lake/published}}}",
+        "commit.late_data.side.path",
+        9,
+        "'/lake/published' overlaps `target.path`, '/lake/published/orders': late rows need a root "
+        "of their own, such as '/lake/published/orders_late'",
     ),
     "metastore": (
         "commit: {policies: [metastore, success-file]}",

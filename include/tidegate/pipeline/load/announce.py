@@ -210,6 +210,7 @@ def announcement_of(
         times={item.partition: clock.bounds(item.partition) for item in sealed.contributions},
         watermark=sealed.watermark,
         summary=sealed.summary,
+        late_data=sealed.late_data,
     )
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.commit.watermark import advance, commit_times
 from tidegate.config import PipelineConfig
+from tidegate.model.aside import OF_POLICY
 from tidegate.model.message import EventTimes
 from tidegate.model.sealed import SealedWindow
 from tidegate.stage.contributions import contributions_of, emptied, summary_of
@@ -54,7 +55,14 @@ def drafted(
         first_start=before.first_start,
         source_identity=scan.pin.identity,
         fingerprint=scan.fingerprint,
+        late_data=_late_data(scan),
     )
+
+
+def _late_data(scan: ScanPlan) -> str | None:
+    """Return the policy for late rows, if it keeps them apart."""
+    policy = PipelineConfig.from_resolved(scan.config).commit.late_data.policy
+    return policy if policy in OF_POLICY else None
 
 
 def _step(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidegate.errors import ChangesGone, FileLengthWrong, StagedFileMissing
+from tidegate.model.counting import plans_of
 from tidegate.model.publication import Publication, PublishedFile
 from tidegate.model.wire import digest
 from tidegate.target.content import difference
@@ -67,7 +68,7 @@ class Assembler:
             adds=adds,
             removes=removes,
             content=(),
-            contributions={str(item.window): item.plan_digest for item in contributions},
+            contributions=plans_of(contributions),
         )
         return difference(draft, base.content if base else ())
 

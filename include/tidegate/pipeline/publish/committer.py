@@ -17,6 +17,7 @@ from tidegate.errors import (
     NumberPassed,
     PublicationLapsed,
 )
+from tidegate.model.counting import plans_of
 from tidegate.model.publication import (
     GateRecord,
     Outcome,
@@ -31,11 +32,13 @@ from tidegate.pipeline.state.again import again_if
 from tidegate.pipeline.state.work import check_not_ending
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from datetime import datetime
 
     from tidegate.config import PipelineConfig
     from tidegate.ledger import Ledger
-    from tidegate.model.ledger_rows import Claim, PublicationEntry, RevisionEntry
+    from tidegate.model.ledger_rows import Claim, PartitionState, PublicationEntry, RevisionEntry
+    from tidegate.model.message import Contribution
     from tidegate.model.partition import Partition
     from tidegate.model.publication import Override
     from tidegate.pipeline.publish.compacting import Compactor
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
     from tidegate.pipeline.publish.evaluating import Evaluator
     from tidegate.pipeline.publish.finishing import Finisher
     from tidegate.pipeline.publish.gating import Gatekeeper
+    from tidegate.pipeline.publish.late import LateRows
     from tidegate.pipeline.state.behind import Watch
     from tidegate.pipeline.state.places import Roots
     from tidegate.storage import Storage
@@ -69,6 +73,7 @@ class Committer:
     watch: Watch
     compactor: Compactor
     """Works out what the next revision is made of."""
+    late: LateRows
 
     def propose(
         self,
@@ -110,7 +115,7 @@ class Committer:
         if approved is not None:
             return self._proposal(approved)
         before = self.ledger.publications.proposed(partition)
-        drafted = self._drafted(partition, claim)
+        drafted = self._drafted(partition, claim, now)
         if drafted is None:
             return None
         stored = self.ledger.publications.propose(drafted, claim, now, override)
@@ -291,16 +296,32 @@ class Committer:
         self.ledger.publications.prepare(entry, path, claim, number)
         return path
 
-    def _drafted(self, partition: Partition, claim: Claim) -> Publication | None:
+    def _drafted(self, partition: Partition, claim: Claim, now: datetime) -> Publication | None:
         """Compute the next revision; None, and recorded, if the content would not change."""
         state = self.ledger.partitions.get(partition)
         with self.finisher.renewing(partition, claim):
-            drafted = self.compactor.drafted(partition, state)
+            drafted, seen = self._draft(state, claim, now)
             while drafted.is_empty and self._stands(partition, state.revision):
-                if self.ledger.partitions.note_standing(partition, claim, drafted.contributions):
+                if self.ledger.partitions.note_standing(partition, claim, seen):
                     return None
-                drafted = self.compactor.drafted(partition, state)
+                drafted, seen = self._draft(state, claim, now)
         return drafted
+
+    def _draft(
+        self, state: PartitionState, claim: Claim, now: datetime
+    ) -> tuple[Publication, Sequence[Contribution]]:
+        """Settle late rows; return the next revision, and the contributions it was made from."""
+        partition = state.partition
+        while True:
+            seen = self.ledger.contributions.to(partition)
+            if self.late.release(state, seen, now):
+                continue
+            standing = self.contents.standing(partition)
+            stood = standing.contributions if standing else {}
+            self.late.file(partition, seen, stood, claim, claim.owner)
+            drafted = self.compactor.drafted(partition, state)
+            if dict(drafted.contributions) == dict(plans_of(seen)):
+                return drafted, seen
 
     def _stands(self, partition: Partition, revision: int) -> bool:
         """Return whether the content of a partition, which would not change, is published."""

@@ -87,13 +87,26 @@ class Contents:
         staged = f"{self.roots.work}/{file.staged}"
         return staged if self.storage.exists(staged) else target
 
-    def drafted(self, partition: Partition, state: PartitionState) -> Publication:
-        """Return the next revision, computed from all effective contributions."""
+    def drafted(
+        self,
+        partition: Partition,
+        state: PartitionState,
+        contributions: Sequence[Contribution] | None = None,
+    ) -> Publication:
+        """Return the next revision, computed from all contributions that count.
+
+        Args:
+            partition: the partition.
+            state: of the partition.
+            contributions: all that its windows brought; read from the ledger if None.
+        """
+        if contributions is None:
+            contributions = self.ledger.contributions.to(partition)
         return propose(
             partition,
             self.standing(partition),
             state.revision,
-            self.ledger.contributions.to(partition),
+            contributions,
             self.parts_of,
         )
 

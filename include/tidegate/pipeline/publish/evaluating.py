@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tidegate.commit.late_rows import has_news, held_rows, look_at_held
 from tidegate.commit.triggers import Tide, evaluate
 from tidegate.commit.watermark import is_idle
 from tidegate.errors import NotCommittable
@@ -12,13 +13,15 @@ from tidegate.errors.commands import naming
 from tidegate.model.watermark import Evaluation, Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from datetime import datetime
 
+    from tidegate.commit.late_rows import LateLook
     from tidegate.config import PipelineConfig
     from tidegate.errors import TidegateError
     from tidegate.ledger import Ledger
-    from tidegate.model.ledger_rows import KnownPartition, PartitionState
+    from tidegate.model.ledger_rows import KnownPartition, PartitionState, RevisionEntry
+    from tidegate.model.message import Contribution
     from tidegate.model.partition import Partition
     from tidegate.model.publication import Approval, Override
 
@@ -61,6 +64,11 @@ class Evaluator:
         if state.pending != "pending":
             return None
         found = self._by_time(state, self._tide(now), now)
+        if found.committable:
+            contributions = self.ledger.contributions.to(partition)
+            if held_rows(contributions) is not None:
+                revisions = self.ledger.publications.revisions(partition)
+                found = self._with_late(found, state, contributions, revisions[-1:], now)
         found = replace(found, waiting=waiting or found.waiting)
         if _is_news(state, found):
             self.ledger.partitions.record_why(partition, found)
@@ -84,7 +92,11 @@ class Evaluator:
             elif item.approved is not None and item.approved.approval is not None:
                 found[state.partition] = _approved(item.approved.approval, now)
             else:
-                looked = found[state.partition] = self._by_time(state, tide, now)
+                looked = self._by_time(state, tide, now)
+                if looked.committable:
+                    stands = (item.newest,) if item.newest else ()
+                    looked = self._with_late(looked, state, item.contributions, stands, now)
+                found[state.partition] = looked
                 if _is_news(state, looked):
                     news[state.partition] = looked
         self.ledger.partitions.record_whys(news)
@@ -99,6 +111,37 @@ class Evaluator:
             found
             if before is None
             else replace(found, waiting=before.waiting, failed=before.failed)
+        )
+
+    def _with_late(
+        self,
+        found: Evaluation,
+        state: PartitionState,
+        contributions: Sequence[Contribution],
+        stands: Sequence[RevisionEntry],
+        now: datetime,
+    ) -> Evaluation:
+        """Wait if nothing is new but late rows that are held (PC-L03)."""
+        late = self.look_at_held(state, contributions, now)
+        if late is None:
+            return found
+        if late.released is not None:
+            return replace(found, detail=f"{late.detail} were held, and count: {late.released}")
+        stood = stands[0].contributions if stands else {}
+        if has_news(contributions, stood):
+            return replace(found, detail=f"{found.detail}; {late.detail}")
+        return replace(found, committable=False, reason=Reason.LATE_HELD, detail=late.detail)
+
+    def look_at_held(
+        self, state: PartitionState, contributions: Sequence[Contribution], now: datetime
+    ) -> LateLook | None:
+        """Decide whether late rows of a partition that are held count; None if none are held."""
+        return look_at_held(
+            self.config,
+            contributions,
+            revision=state.revision,
+            published_rows=state.rows,
+            now=now,
         )
 
     def note_failure(self, partition: Partition, failure: TidegateError, now: datetime) -> None:

@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+LATE_CHECK = "late rows"
+"""The check of a proposal with late rows, which fails until a person approves them."""
+
 _NOTED_FROM = 10.0
 """Seconds; a shorter check disturbs nobody, however few rows it has."""
 _JUDGED_FROM = 10_000
@@ -83,7 +86,10 @@ class Gatekeeper:
         slow = slowness(time.monotonic() - started, verdict.rows)
         if slow is not None and self.config.gate is not None:
             _log.warning("the suite %s took %s of %s", self.config.gate.suite, slow, partition)
-        rules = self._holding_rules(partition, publication)
+        rules = (
+            *self._holding_rules(partition, publication),
+            *self._late_rows(partition, publication),
+        )
         if rules:
             failed = verdict.outcome is Outcome.FAIL
             outcome = Outcome.FAIL if failed else Outcome.HOLD
@@ -108,6 +114,24 @@ class Gatekeeper:
             for rule, observed in failed_rules(item, publication.rows)
         )
 
+    def _late_rows(self, partition: Partition, publication: Publication) -> Iterator[CheckResult]:
+        """Ask a person about late rows, if the pipeline file says so (PC-L05)."""
+        if self.config.commit.late_data.policy != "propose":
+            return
+        added = {file.window for file in publication.adds}
+        known = self.ledger.contributions.to(partition)
+        late = [item for item in known if item.window in added and is_news(item)]
+        if late:
+            windows = ", ".join(str(item.window) for item in late)
+            rows = sum(item.rows for item in late)
+            observed = f"{rows:,} late rows of {'windows' if late[1:] else 'window'} {windows}"
+            yield CheckResult(LATE_CHECK, "critical", False, observed, "a person's approval")
+
+
+def is_news(contribution: Contribution) -> bool:
+    """Return whether a contribution brought late rows; those of a rebuild are no news."""
+    return contribution.late and bool(contribution.rows) and not contribution.kind.replaces
+
 
 def failed_rules(contribution: Contribution, partition_rows: int) -> Iterator[tuple[str, str]]:
     """Yield the rules that hold a partition because of one window, and how many rows fail them.
@@ -129,7 +153,9 @@ def failed_rules(contribution: Contribution, partition_rows: int) -> Iterator[tu
 
 def failed_why(verdict: Verdict, now: datetime) -> Evaluation:
     """Return the critical checks that failed."""
-    return Evaluation(False, Reason.GATE_FAILED, verdict.critical_text, now)
+    critical = {check.name for check in verdict.failures if check.severity == "critical"}
+    reason = Reason.APPROVAL_MISSING if critical == {LATE_CHECK} else Reason.GATE_FAILED
+    return Evaluation(False, reason, verdict.critical_text, now)
 
 
 def slowness(seconds: float, rows: int) -> str | None:

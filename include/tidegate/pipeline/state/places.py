@@ -6,8 +6,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidegate.commit.publisher import Places
-from tidegate.config import refuse_overlap_of, refuse_work_inside, resolve_secret, source_places
-from tidegate.errors import StorageDenied, StorageSilent
+from tidegate.config import (
+    overlap,
+    refuse_overlap_of,
+    refuse_work_inside,
+    resolve_secret,
+    source_places,
+)
+from tidegate.errors import LateRootUnfit, StorageDenied, StorageSilent
 from tidegate.stage import layout
 from tidegate.target.owner import Grounds
 
@@ -20,6 +26,9 @@ if TYPE_CHECKING:
     from tidegate.storage import Storage
 
 
+_LATE = "commit.late_data.side.path"
+
+
 @dataclass(frozen=True)
 class Roots:
     """The target and the work directory of a pipeline.
@@ -29,6 +38,8 @@ class Roots:
 
     target: str
     work: str
+    late: str | None = None
+    """Where late rows are published instead; None: nowhere."""
 
     @classmethod
     def of(cls, config: PipelineConfig) -> Roots:
@@ -38,11 +49,14 @@ class Roots:
             SecretMissing: a variable in one of the paths is not set.
             WorkInsideTarget: the work directory is below the table root.
             PlacesOverlap: one of them is inside the source, or contains it.
+            LateRootUnfit: the late root and one of the two are inside one another.
         """
         target = resolve_secret(config.target.path, "target.path").rstrip("/")
         work = resolve_secret(config.target.work, "target.work").rstrip("/")
         refuse_work_inside(work, target)
-        made = cls(target, work)
+        side = config.commit.late_data.side
+        late = resolve_secret(side.path, _LATE).rstrip("/") if side is not None else None
+        made = cls(target, work, late)
         made.refuse_overlap(config.name, source_places(config.source))
         return made
 
@@ -53,7 +67,16 @@ class Roots:
             PlacesOverlap: one is.
         """
         known = {"target.path": self.target, "target.work": self.work}
+        if self.late is not None:
+            known[_LATE] = self.late
+            self._refuse_late_inside(pipeline, self.late)
         refuse_overlap_of(pipeline, known, sources)
+
+    def _refuse_late_inside(self, pipeline: str, late: str) -> None:
+        for place in (self.target, self.work):
+            if overlap(late, place):
+                problem = f"it overlaps {place}"
+                raise LateRootUnfit(pipeline=pipeline, path=late, problem=problem)
 
     def grounds(self, storage: Storage) -> Grounds:
         """Return target and work directory with the files that name their owner."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidegate.model.counting import counting
+from tidegate.model.counting import counting, set_aside
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -32,7 +32,9 @@ class Needs:
         for item in known:
             counts = counting(item.contributions)
             if item.state.pending == "none":
-                counted[item.state.partition.path] = frozenset(found.window for found in counts)
+                # Rows that are set aside count again when somebody says so (PC-L07).
+                kept = (*counts, *set_aside(item.contributions))
+                counted[item.state.partition.path] = frozenset(found.window for found in kept)
             else:
                 stood = item.newest.contributions if item.newest else {}
                 waiting |= {

@@ -5,13 +5,15 @@ Changes nothing except the `why` that the ledger keeps for a waiting partition.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tidegate.config import PipelineConfig
 from tidegate.errors.commands import command
 from tidegate.ledger.holder import Life
-from tidegate.model.counting import counting
+from tidegate.model.aside import Aside
+from tidegate.model.counting import counting, set_aside
 from tidegate.model.file_sizes import FileSizes
 from tidegate.model.ledger_rows import KnownPartition, state_name
 from tidegate.model.publication import CommitPlan
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     from tidegate.storage import Storage
 
 
+LATE_RULE = "late"
+"""The rule that late rows in quarantine failed (PC-L06)."""
 _MOST_NAMED = 50
 """More partitions than these are not typed in one command."""
 
@@ -190,6 +194,7 @@ class Reporter:
             windows=counted(newest.contributions, known.contributions) if newest else (),
             proposed_digest=proposed.publication.digest if proposed else None,
             passed_over=passing.of(known),
+            rows_aside=_rows_aside(known.contributions),
             commit_begun=known.begun is not None,
         )
 
@@ -237,8 +242,11 @@ class Reporter:
         for item in contributions:
             root = layout.plan_root(self.roots.work, item.window, item.plan_digest)
             quarantine = f"{root}/{layout.QUARANTINE}"
-            if self.storage.exists(quarantine) and self.storage.list_files(quarantine):
+            names = self.storage.list_files(quarantine)
+            if any(not name.startswith(f"{LATE_RULE}/") for name in names):
                 found[quarantine] = self._rows_by_rule(item.window, root)
+            if item.aside is Aside.LATE_REJECTED:
+                found[layout.late_quarantine(root, item.partition)] = {LATE_RULE: item.rows}
         return found
 
     def _rows_by_rule(self, sequence: int, root: str) -> dict[str, int]:
@@ -254,11 +262,25 @@ class Reporter:
         return {name: rows for name in names if (rows := summary.rule_hits.get(name, 0))}
 
 
+def _rows_aside(contributions: Sequence[Contribution]) -> dict[str, int] | None:
+    """Return how many rows are set aside for each reason; None if there are none."""
+    found: Counter[str] = Counter()
+    for item in set_aside(contributions):
+        if item.aside is not None:
+            found[item.aside.value] += item.rows
+    return dict(found) or None
+
+
 def _has_new_window(known: KnownPartition) -> bool:
-    """Return whether a window of new rows waits, not only a replay or rebuild of older ones."""
+    """Return whether a window of new rows waits, not only a replay or rebuild of older ones.
+
+    What is set aside until a person decides does not wait.
+    """
     stood = known.newest.contributions if known.newest else {}
     return any(
-        str(item.window) not in stood and not item.kind.replaces for item in known.contributions
+        str(item.window) not in stood and not item.kind.replaces
+        for item in known.contributions
+        if item.aside is None or not item.aside.is_settled
     )
 
 

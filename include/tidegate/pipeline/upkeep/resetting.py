@@ -25,6 +25,7 @@ from tidegate.pipeline.state.places import Roots, is_same_place, worked_in
 from tidegate.pipeline.state.work import await_movers, check_not_retired
 from tidegate.stage import layout
 from tidegate.stored import as_stored, read_content
+from tidegate.target.late_root import late_files
 from tidegate.target.marker import marked_by
 from tidegate.target.retired import retirement_of, retirements
 
@@ -245,6 +246,12 @@ class Resetter:
         for name in (*markers, *parts):
             self.storage.delete(f"{roots.target}/{name}")
         self._drop_empty(roots.target, parts)
+        late = self.roots.late
+        if late is not None:
+            for name in filter(
+                layout.is_part_file, late_files(self.storage, late, self.config.name)
+            ):
+                self.storage.delete(f"{late}/{name}")
         self.drop_work(roots)
         if roots != self.roots:
             roots.grounds(self.storage).give_up()

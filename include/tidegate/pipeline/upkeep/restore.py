@@ -16,12 +16,15 @@ from tidegate.ledger import Ledger, open_engine
 from tidegate.ledger.holder import Holder
 from tidegate.ledger.identity import check_announced
 from tidegate.ledger.restoring import fence_off, replace_rows
+from tidegate.model.aside import Aside
+from tidegate.model.counting import plans_of
 from tidegate.model.ledger_rows import PublicationEntry
 from tidegate.model.message import Contribution, EventTimes
 from tidegate.model.publication import GateRecord, Publication, PublicationState
 from tidegate.model.wire import pretty
 from tidegate.pipeline.load.announce import announcement_of
 from tidegate.pipeline.publish.commit_plans import revision_of
+from tidegate.pipeline.publish.late import LateFiles
 from tidegate.pipeline.state.left import forget_ended
 from tidegate.pipeline.state.places import Roots, is_same_place
 from tidegate.pipeline.state.plan_files import read_plan
@@ -39,7 +42,7 @@ from tidegate.pipeline.upkeep.past import PastReader
 from tidegate.stage import layout
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from tidegate.model.abandoned import AbandonedPlan
     from tidegate.model.ledger_rows import Claim, PartitionState, PipelineState
@@ -206,12 +209,15 @@ class _Restoring:
         steps = [*self._announcing_first(past), *map(self._announcing, sealed)]
         steps += [self._recording(item) for chain in chains for item in chain.recorded]
         steps += [self._preparing(chain.unfinished) for chain in chains if chain.unfinished]
+        steps += [self._setting_aside(item) for item in past.decisions if _is_of_rows(item)]
         for step in sorted(steps, key=lambda item: item.turn):
             step.act()
         self._use_up(past.abandoned)
         self._advance_watermark(plans)
-        self._settle_unchanged()
-        self._restore_proposals(past.verdicts, past.decisions)
+        verdicts = self._newest(past.verdicts)
+        self._settle_unchanged(verdicts)
+        for record in verdicts.values():
+            self._restore_proposal(record, past.decisions)
         return Restored(
             windows=len({item.sealed.window.sequence for item in sealed}),
             revisions=sum(len(chain.recorded) for chain in chains),
@@ -316,6 +322,10 @@ class _Restoring:
     def _preparing(self, item: CommitFile) -> _Step:
         return _Step(turn_of_plan(item), lambda: self._prepare(item))
 
+    def _setting_aside(self, item: DecisionRecord) -> _Step:
+        turn = (item.number, item.why.evaluated_at)
+        return _Step(turn, lambda: self.ledger.publications.restore_aside(item))
+
     def _announce(self, item: SealedFile) -> None:
         sealed, now = item.sealed, item.sealed.announced_at
         holder = Holder(_OWNER, now, _CLAIM)
@@ -351,28 +361,37 @@ class _Restoring:
         entry = revision_of(plan, item.path, plan.owner, plan.prepared_at)
         self.ledger.publications.record(entry, claim)
 
-    def _settle_unchanged(self) -> None:
-        """Clear pending partitions that a replay did not change, which left no file."""
+    def _settle_unchanged(self, verdicts: Mapping[str, GateRecord]) -> None:
+        """Clear pending partitions that a replay did not change, which left no file.
+
+        Args:
+            verdicts: path → the verdict on the next revision; one that is held stays pending until
+                it is held, although nothing may be left of it once its late rows are rejected.
+        """
         contents = replace(self.contents, ledger=self.ledger)
         for state in self.ledger.partitions.all():
             begun = self.ledger.publications.unrecorded(state.partition)
             if state.pending != "pending" or not state.revision or begun is not None:
                 continue
-            drafted = contents.drafted(state.partition, state)
-            if drafted.is_empty:
+            record = verdicts.get(state.partition.path)
+            if record is not None and record.held and self._is_all(record.publication):
+                continue
+            seen = self.ledger.contributions.to(state.partition)
+            drafted = contents.drafted(state.partition, state, seen)
+            standing = contents.standing(state.partition)
+            stood = standing.contributions if standing else {}
+            late = LateFiles(self.roots, self.storage, contents)
+            if drafted.is_empty and late.are_filed(state.partition, seen, stood):
                 claim = self._claim(state.partition, _UNKNOWN)
-                self.ledger.partitions.note_standing(state.partition, claim, drafted.contributions)
+                self.ledger.partitions.note_standing(state.partition, claim, seen)
 
-    def _restore_proposals(
-        self, verdicts: Sequence[GateRecord], decisions: Sequence[DecisionRecord]
-    ) -> None:
-        """Restore verdicts and decisions of partitions that wait for the gate or a person."""
+    def _newest(self, verdicts: Sequence[GateRecord]) -> Mapping[str, GateRecord]:
+        """Return the verdicts on partitions that wait for the gate or a person, by path."""
         newest: dict[str, GateRecord] = {}
         for record in sorted(verdicts, key=lambda item: (item.number, item.verdict.checked_at)):
             if self._is_next(record.publication):
                 newest[record.publication.partition.path] = record
-        for record in newest.values():
-            self._restore_proposal(record, decisions)
+        return newest
 
     def _restore_proposal(self, record: GateRecord, decisions: Sequence[DecisionRecord]) -> None:
         publication, held = record.publication, record.held
@@ -410,13 +429,23 @@ class _Restoring:
 
     def _is_all(self, publication: Publication) -> bool:
         """Return whether no contribution was added since: new rows end a hold."""
-        return dict(publication.contributions) == {
+        known = self.ledger.contributions.to(publication.partition)
+        shown = publication.contributions
+        # A rejection of late rows sets them aside, and leaves the rest held as it was shown.
+        rejected = {
             str(item.window): item.plan_digest
-            for item in self.ledger.contributions.to(publication.partition)
+            for item in known
+            if item.aside is Aside.LATE_PROPOSED and str(item.window) in shown
         }
+        return dict(shown) == {**plans_of(known), **rejected}
 
     def _claim(self, target: Partition, now: datetime) -> Claim:
         return self.ledger.partitions.claim(target, Holder(_OWNER, now, _CLAIM))
+
+
+def _is_of_rows(decision: DecisionRecord) -> bool:
+    """Return whether a decision sets rows aside, or lets them count again."""
+    return bool(decision.set_aside or decision.released)
 
 
 def _is_decided(entry: PublicationEntry) -> bool:

@@ -338,6 +338,9 @@ class Sweeper:
                 put_aside |= aside
             else:
                 needed |= aside
+        # Rows that came too late are kept for whoever looks for them (PC-L06).
+        late = f"{root}/{layout.LATE_QUARANTINE}"
+        needed |= {f"{late}/{name}" for name in self.storage.list_files(late)}
         return needed, put_aside
 
     def _garbage(self, path: str, reason: str, window: int | None = None) -> Garbage:

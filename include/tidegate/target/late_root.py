@@ -1,0 +1,83 @@
+"""Record whose late rows are below a late root, in the hidden file that names its owner (PC-L04).
+
+The root is no target: it has no markers, and its partitions have no revisions.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+from typing import TYPE_CHECKING
+
+from tidegate.config import OWNER_FILE
+from tidegate.errors import LateRootUnfit, SourceFileGone
+from tidegate.model.wire import pretty
+
+if TYPE_CHECKING:
+    from tidegate.storage import Storage
+
+_FORMAT = 1
+
+
+def claim_late_root(storage: Storage, root: str, pipeline: str, ledger: str, scratch: str) -> None:
+    """Write down that a late root belongs to a pipeline, or check that it does.
+
+    Args:
+        storage: of the root.
+        root: the late root; made if it is missing.
+        pipeline: its name.
+        ledger: id that the ledger assigned to it.
+        scratch: directory outside the root in which the file is written first.
+
+    Raises:
+        LateRootUnfit: it belongs to another pipeline, is inside the table of one, or has files of
+            unknown origin.
+    """
+    path = f"{root}/{OWNER_FILE}"
+    found = _owner(storage, path)
+    if found is None:
+        _check_free(storage, root, pipeline)
+        named = {"format": _FORMAT, "ledger": ledger, "late_rows": True, "pipeline": pipeline}
+        storage.write_once(path, pretty(named), scratch)
+        found = _owner(storage, path)
+    if found != (pipeline, ledger, True):
+        whose = f"it belongs to pipeline '{found[0]}'" if found else "its owner is unknown"
+        raise LateRootUnfit(pipeline=pipeline, path=root, problem=whose)
+
+
+def late_files(storage: Storage, root: str, pipeline: str) -> list[str]:
+    """List the files below a late root, except the one that names its owner.
+
+    Returns:
+        Relative to the root; empty if it does not belong to the pipeline.
+    """
+    owner = _owner(storage, f"{root}/{OWNER_FILE}")
+    if owner is None or owner[0] != pipeline or not owner[2]:
+        return []
+    return [name for name in storage.list_files(root) if name != OWNER_FILE]
+
+
+def _check_free(storage: Storage, root: str, pipeline: str) -> None:
+    folder = posixpath.dirname(storage.real_path(root))
+    while folder != posixpath.dirname(folder):
+        owner = _owner(storage, f"{folder}/{OWNER_FILE}")
+        if owner is not None:
+            problem = f"it is inside {folder}, which belongs to pipeline '{owner[0]}'"
+            raise LateRootUnfit(pipeline=pipeline, path=root, problem=problem)
+        folder = posixpath.dirname(folder)
+    if storage.list_files(root):
+        problem = "it has files already, and none that names this pipeline as its owner"
+        raise LateRootUnfit(pipeline=pipeline, path=root, problem=problem)
+
+
+def _owner(storage: Storage, path: str) -> tuple[str, str, bool] | None:
+    """Return pipeline, ledger, and whether it is a late root; None if there is no such file."""
+    try:
+        raw = json.loads(storage.read_bytes(path))
+    except SourceFileGone:
+        return None
+    except ValueError:
+        return ("unknown", "", False)
+    if not isinstance(raw, dict):
+        return ("unknown", "", False)
+    return str(raw.get("pipeline")), str(raw.get("ledger")), raw.get("late_rows") is True
