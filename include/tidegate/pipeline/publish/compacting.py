@@ -1,4 +1,4 @@
-"""Join small files of a partition: on the way to a revision, or of what stands (PC-K02, K04, K05, K06)."""
+"""Join small files of a partition, on the way to a revision or of what stands (PC-K02, K04)."""
 
 from __future__ import annotations
 
