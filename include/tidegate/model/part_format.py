@@ -103,7 +103,7 @@ class PartFormat(Value):
     csv: CsvForm | None = field(default=None, metadata={SPARSE: True})
     """None: the format is another one."""
     sorted_by: tuple[SortKey, ...] | None = field(default=None, metadata={SPARSE: True})
-    """The order of the rows, which files of some formats tell their readers; None: there is none."""
+    """The order of the rows, which some formats tell their readers; None: there is none."""
 
     @property
     def kind(self) -> FormatKind:
