@@ -102,6 +102,7 @@ def pipeline_lines(file: Path, now: datetime) -> Iterator[Line]:
         "secrets": _secrets,
         "target": _target,
         "policies": _policies,
+        **({"counts": _counts} if config.commit.counts is not None else {}),
         "source": _source,
         "rows": _rows,
         "suite": _suite,
@@ -196,6 +197,13 @@ def _policies(looked: _Looked) -> str:
     for policy in policies:
         open_policy(policy)
     return ", ".join(policy.word for policy in policies) or "none"
+
+
+def _counts(looked: _Looked) -> str:
+    found = looked.pipeline.upstream.read()
+    if found is None:
+        return "none"
+    return f"{found.place}: counts of {wording.plural(len(found.rows), 'partition')}"
 
 
 def _check_start(looked: _Looked) -> None:

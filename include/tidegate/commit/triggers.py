@@ -46,6 +46,8 @@ class Tide:
     """The source has been silent for `idle_timeout` (PC-W07, `watermark.is_idle`)."""
     former: str | None = None
     """What the watermark was measured in, if the pipeline file says something else now."""
+    is_final: bool = False
+    """The source is closed, so that no watermark is higher (PC-M09); for one command only."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,8 @@ def _by_partition_time(config: PipelineConfig, pending: _Pending, tide: Tide) ->
     try:
         due = _due(clock.time(partition), config.commit.delay, partition)
     except NoPartitionTime as unknown:
+        if unknown.reason is Reason.DEFAULT_PARTITION and (turn := _turn(config, pending, tide)):
+            return turn
         by_name = f"`{command('publish', config.name, partition)}` publishes it"
         detail = f"{unknown.detail}; {by_name}"
         if unknown.reason is Reason.DEFAULT_PARTITION and clock.made:
@@ -108,6 +112,9 @@ def _by_partition_time(config: PipelineConfig, pending: _Pending, tide: Tide) ->
         return _refused(unknown.reason, detail, tide)
     zone = ZoneInfo(config.timezone)
     must = clock_text(due, zone)
+    if tide.is_final:
+        detail = f"the source is closed: no row before {must} {zone.key} follows"
+        return Evaluation(True, None, detail, tide.now, due)
     if tide.watermark is None:
         missing = "no watermark yet: no load has brought an event time"
         if tide.former is not None:
@@ -127,6 +134,30 @@ def _by_partition_time(config: PipelineConfig, pending: _Pending, tide: Tide) ->
         silent = f"{detail}; the source is idle and `event_time.when_idle` says wait"
         return _refused(Reason.ALL_SOURCES_IDLE, silent, tide, due)
     return _refused(Reason.WATERMARK_BEHIND, detail, tide, due)
+
+
+def _turn(config: PipelineConfig, pending: _Pending, tide: Tide) -> Evaluation | None:
+    """Evaluate a partition without a time as the pipeline file says (PC-T17).
+
+    Returns:
+        None if only a command with its name publishes it.
+    """
+    turn, zone = config.commit.default_partition, ZoneInfo(config.timezone)
+    if turn.at_end:
+        detail = "it has no partition time; `commit.default_partition` says at_end"
+        if tide.is_final:
+            return Evaluation(True, None, f"{detail}, and the source is closed", tide.now)
+        final = command("publish", config.name, "--final")
+        return _refused(Reason.DEFAULT_PARTITION, f"{detail}: `{final}` publishes it", tide)
+    if turn.after is None:
+        return None
+    due = pending.first_seen + turn.after
+    seen = f"no partition time, first seen {clock_text(pending.first_seen, zone)}"
+    if tide.now > due:
+        detail = f"{seen}: over since {clock_text(due, zone)}"
+        return Evaluation(True, None, detail, tide.now, due)
+    detail = f"{seen}: due after {clock_text(due, zone)}; {_missing(tide.now, due)}"
+    return _refused(Reason.DEFAULT_PARTITION, detail, tide, due)
 
 
 def _due(when: PartitionTime, delay: timedelta, partition: Partition) -> datetime:

@@ -201,4 +201,14 @@ class ChangesGone(TerminalError):
         "{partition}: a window before the last one that was merged changed, so that the partition "
         "is made anew from the changes of all windows, and those of window {window} are gone: "
         "{path}. Read the partition as it is now with `tidegate rebuild PIPELINE PARTITION`."
+
+
+class CountsUnreadable(TransientError):
+    """The upstream counts of a pipeline's partitions cannot be read (PC-C03)."""
+
+    place: str
+    problem: str
+    template = (
+        "{place}: the upstream counts cannot be read: {problem}. The partitions that need them "
+        "wait, and the next look reads again. Correct `commit.counts` if that cannot succeed."
     )

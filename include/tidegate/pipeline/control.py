@@ -18,6 +18,7 @@ from tidegate.errors.commands import naming
 from tidegate.ledger import Ledger, open_engine
 from tidegate.ledger.holder import Holder, Life
 from tidegate.model.publication import Approval, Outcome
+from tidegate.pipeline.publish.counting import UpstreamReader
 from tidegate.pipeline.publish.deciding import Decisions
 from tidegate.pipeline.publish.evaluating import Evaluator
 from tidegate.pipeline.state.behind import Watch
@@ -65,7 +66,12 @@ class PipelineControl:
 
     @cached_property
     def _evaluator(self) -> Evaluator:
-        return Evaluator(self.config, self.ledger)
+        return Evaluator(self.config, self.ledger, self.upstream.at)
+
+    @cached_property
+    def upstream(self) -> UpstreamReader:
+        """Reads the upstream counts of its partitions, if it has any."""
+        return UpstreamReader(self.config, self.storage)
 
     @cached_property
     def _watch(self) -> Watch:

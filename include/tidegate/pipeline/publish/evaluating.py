@@ -1,26 +1,30 @@
-"""Evaluate whether a partition may be committed now: the trigger on ledger and clock (PC-C01)."""
+"""Evaluate whether a partition may be committed now: on ledger, clock and counts (PC-C01)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tidegate.commit.triggers import Tide, evaluate
+from tidegate.commit.completeness import Waiting, evaluate_conditions
+from tidegate.commit.triggers import Tide
 from tidegate.commit.watermark import is_idle
 from tidegate.errors import NotCommittable
 from tidegate.errors.commands import naming
+from tidegate.model.counting import counting
 from tidegate.model.watermark import Evaluation, Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from tidegate.config import PipelineConfig
     from tidegate.errors import TidegateError
     from tidegate.ledger import Ledger
     from tidegate.model.ledger_rows import KnownPartition, PartitionState
+    from tidegate.model.message import Contribution
     from tidegate.model.partition import Partition
     from tidegate.model.publication import Approval, Override
+    from tidegate.model.upstream import UpstreamCounts
 
 ONLY_BY_COMMAND = {Reason.DEFAULT_PARTITION, Reason.TIME_UNPARSABLE, Reason.NO_POLICY}
 """Never due by time: these partitions wait until a person names them (design §8)."""
@@ -36,6 +40,8 @@ class Evaluator:
 
     config: PipelineConfig
     ledger: Ledger
+    upstream: Callable[[datetime], UpstreamCounts | None] = lambda _now: None
+    """Returns the upstream counts of all partitions, read once for those looked at together."""
 
     def evaluate(
         self, partition: Partition, now: datetime, waiting: str | None = None
@@ -60,7 +66,7 @@ class Evaluator:
             return _approved(approved.approval, now)
         if state.pending != "pending":
             return None
-        found = self._by_time(state, self._tide(now), now)
+        found = self._found(state, self._tide(now))
         found = replace(found, waiting=waiting or found.waiting)
         if _is_news(state, found):
             self.ledger.partitions.record_why(partition, found)
@@ -84,16 +90,35 @@ class Evaluator:
             elif item.approved is not None and item.approved.approval is not None:
                 found[state.partition] = _approved(item.approved.approval, now)
             else:
-                looked = found[state.partition] = self._by_time(state, tide, now)
+                looked = self._look(state, tide, item.contributions)
+                found[state.partition] = looked
                 if _is_news(state, looked):
                     news[state.partition] = looked
         self.ledger.partitions.record_whys(news)
         return found
 
-    def _by_time(self, state: PartitionState, tide: Tide, now: datetime) -> Evaluation:
-        found = evaluate(
-            self.config, state.partition, first_seen=state.first_seen or now, tide=tide
-        )
+    def at_end(self, partition: Partition, now: datetime) -> Evaluation | None:
+        """Evaluate a pending partition as if the source were closed (PC-M09). Keeps nothing.
+
+        Returns:
+            None if nothing is pending, or a person has to decide first.
+        """
+        state = self.ledger.partitions.find(partition)
+        if state is None or state.pending != "pending":
+            return None
+        return self._found(state, replace(self._tide(now), is_final=True))
+
+    def _found(self, state: PartitionState, tide: Tide) -> Evaluation:
+        counts = self.config.commit.counts
+        brought = self.ledger.contributions.to(state.partition) if counts else ()
+        return self._look(state, tide, brought)
+
+    def _look(
+        self, state: PartitionState, tide: Tide, brought: Sequence[Contribution]
+    ) -> Evaluation:
+        rows = sum(item.rows for item in counting(brought))
+        waiting = Waiting(state.partition, state.first_seen or tide.now, rows)
+        found = evaluate_conditions(self.config, waiting, tide, self.upstream(tide.now))
         before = state.why
         return (
             found
@@ -106,7 +131,7 @@ class Evaluator:
         state = self.ledger.partitions.find(partition)
         if state is None or state.pending != "pending":
             return
-        why = state.why or self._by_time(state, self._tide(now), now)
+        why = state.why or self._found(state, self._tide(now))
         said = naming(str(failure), self.config.name, partition)
         failed = f"{now:%Y-%m-%d %H:%M}Z, {failure.code}: {said}"
         self.ledger.partitions.record_why(partition, replace(why, failed=failed))
@@ -124,7 +149,8 @@ class Evaluator:
         Args:
             partition: the partition.
             looked: the result of `evaluate`.
-            override: a person's statement that the partition is complete.
+            override: a person's statement that the partition is complete, which overrules trigger
+                and counts.
             by_command: a person named the partition.
 
         Returns:
@@ -133,7 +159,8 @@ class Evaluator:
         Raises:
             NotCommittable: it is neither due nor overridden.
         """
-        if looked.committable or (by_command and looked.reason in ONLY_BY_COMMAND):
+        named = by_command and ONLY_BY_COMMAND.issuperset(looked.reasons)
+        if looked.committable or named:
             return None
         why = looked.to_line()
         if override is None:

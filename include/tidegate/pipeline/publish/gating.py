@@ -14,8 +14,8 @@ from tidegate.model.publication import (
     GateRecord,
     Outcome,
 )
-from tidegate.model.watermark import Evaluation, Reason
 from tidegate.model.wire import pretty
+from tidegate.pipeline.publish.judged import asking
 from tidegate.stage import layout
 from tidegate.target.schema import unified
 
@@ -84,6 +84,8 @@ class Gatekeeper:
             failed = verdict.outcome is Outcome.FAIL
             outcome = Outcome.FAIL if failed else Outcome.HOLD
             verdict = replace(verdict, outcome=outcome, checks=(*rules, *verdict.checks))
+        if self.config.commit.requires("approval"):
+            verdict = asking(verdict)
         return verdict, report
 
     def keep(self, record: GateRecord) -> None:
@@ -121,11 +123,6 @@ def failed_rules(contribution: Contribution, partition_rows: int) -> Iterator[tu
         share = 100 * failed / max(partition_rows, failed)
         said = f"{share:.1f} %" if share >= 0.1 else "< 0.1 %"
         yield rule, f"{failed:,} {fail} ({said} of the partition)"
-
-
-def failed_why(verdict: Verdict, now: datetime) -> Evaluation:
-    """Return the critical checks that failed."""
-    return Evaluation(False, Reason.GATE_FAILED, verdict.critical_text, now)
 
 
 def slowness(seconds: float, rows: int) -> str | None:
