@@ -200,6 +200,8 @@ def _state(found: PartitionExplanation, zone: str) -> list[tuple[str, str]]:
             rows.append(("failed", evaluation.failed))
     if evaluation is not None and evaluation.due is not None:
         rows.append(("due", wording.moment(evaluation.due, zone)))
+    if (alarm := state.standing_alarm) is not None:
+        rows.append(("alarm", f"of {wording.moment(alarm.at, zone)}: {alarm.why}"))
     if state.owner is not None:
         rows.append(("claimed", f"by {state.owner} until {wording.moment(state.expires, zone)}"))
     rows += _proposal(found)

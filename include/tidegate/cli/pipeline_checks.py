@@ -200,9 +200,10 @@ def _policies(looked: _Looked) -> str:
 
 
 def _counts(looked: _Looked) -> str:
-    found = looked.pipeline.upstream.read()
-    if found is None:
+    said = looked.pipeline.config.commit.counts
+    if said is None:
         return "none"
+    found = looked.pipeline.upstream.read(said)
     return f"{found.place}: counts of {wording.plural(len(found.rows), 'partition')}"
 
 

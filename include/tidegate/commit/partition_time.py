@@ -161,7 +161,7 @@ def interval_end(local: datetime, interval: Interval, zone: ZoneInfo) -> datetim
     Raises:
         OverflowError: the end is beyond the calendar.
     """
-    local_end = _add(local, interval)
+    local_end = add(local, interval)
     ends, jumps = [], []
     for begin, finish, offset in _constant_offsets(local_end, zone):
         first, last = max(begin, _instant(local, offset)), min(finish, _instant(local_end, offset))
@@ -176,7 +176,12 @@ def _instant(local: datetime, offset: timedelta) -> datetime:
     return (local - offset).replace(tzinfo=UTC)
 
 
-def _add(local: datetime, interval: Interval) -> datetime:
+def add(local: datetime, interval: Interval) -> datetime:
+    """Return a local time that is later by an interval; a day is cut to its month.
+
+    Raises:
+        OverflowError: it is beyond the calendar.
+    """
     months = local.month - 1 + interval.months
     year, month = local.year + months // 12, months % 12 + 1
     if year > 9999:

@@ -212,3 +212,15 @@ class CountsUnreadable(TransientError):
         "{place}: the upstream counts cannot be read: {problem}. The partitions that need them "
         "wait, and the next look reads again. Correct `commit.counts` if that cannot succeed."
     )
+
+
+class SourceBacklog(TerminalError):
+    """A pipeline's source was declared closed, and has changes that were not loaded (PC-M09)."""
+
+    pipeline: str
+    found: str
+    template = (
+        "pipeline '{pipeline}': expected a source whose changes are all loaded; found {found}. "
+        "Nothing was published. Run `tidegate load {pipeline}`, then "
+        "`tidegate publish {pipeline} --final` again."
+    )

@@ -96,6 +96,7 @@ class PipelineParts(PipelineControl):
             finisher=self._finisher,
             watch=self._watch,
             compactor=self._compactor,
+            reviewer=self._reviewer,
         )
 
     @cached_property

@@ -25,10 +25,11 @@ def read_folder(path: str) -> Mapping[str, Sequence[Any]]:
         CountsUnreadable: there is no such folder, or a file in it cannot be read (Transient).
     """
     try:
-        found = ds.dataset(path, format="parquet", partitioning="hive").to_table()
+        read = ds.dataset(path, format="parquet", partitioning="hive").to_table()
     except (OSError, pa.ArrowException) as broken:
         raise CountsUnreadable(place=path, problem=_first_line(broken)) from broken
-    return found.to_pydict()
+    found: Mapping[str, Sequence[Any]] = read.to_pydict()
+    return found
 
 
 def read_iceberg(config: IcebergSourceConfig) -> Mapping[str, Sequence[Any]]:
@@ -39,12 +40,13 @@ def read_iceberg(config: IcebergSourceConfig) -> Mapping[str, Sequence[Any]]:
     """
     try:
         opening = import_at_rest("tidegate.source.iceberg.table.opening")
-        found: pa.Table = opening.TableOpener(config).open().scan().to_arrow()
+        read: pa.Table = opening.TableOpener(config).open().scan().to_arrow()
     except TidegateError as refused:
         raise CountsUnreadable(place=config.address, problem=str(refused)) from refused
     except (OSError, ValueError, pa.ArrowException) as broken:
         raise CountsUnreadable(place=config.address, problem=_first_line(broken)) from broken
-    return found.to_pydict()
+    found: Mapping[str, Sequence[Any]] = read.to_pydict()
+    return found
 
 
 def _first_line(broken: Exception) -> str:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from tidegate.pipeline.publish.compacting import Compactor
     from tidegate.pipeline.publish.content import Contents
     from tidegate.pipeline.publish.evaluating import Evaluator
+    from tidegate.pipeline.publish.expecting import Reviewer
     from tidegate.pipeline.publish.finishing import Finisher
     from tidegate.pipeline.publish.gating import Gatekeeper
     from tidegate.pipeline.state.behind import Watch
@@ -69,6 +70,7 @@ class Committer:
     watch: Watch
     compactor: Compactor
     """Works out what the next revision is made of."""
+    reviewer: Reviewer
 
     def propose(
         self,
@@ -306,8 +308,9 @@ class Committer:
         """Return whether the content of a partition, which would not change, is published."""
         if revision:
             return self._is_marked(partition)
-        # A static partition is complete without rows, too (PC-F31, V10).
-        return not self.contents.is_declared_empty(partition)
+        # A static partition is complete without rows, too (PC-F31, V10), and so is an expected one.
+        is_empty_too = self.contents.is_declared_empty(partition)
+        return not is_empty_too and not self.reviewer.is_marked_empty(partition)
 
     def _is_marked(self, partition: Partition) -> bool:
         """Return whether the current revision has its marker; one taken back has none."""

@@ -119,8 +119,8 @@ class Contents:
         """
         import pyarrow as pa
 
-        for item in reversed(self.ledger.contributions.to(partition)):
-            root = layout.plan_root(self.roots.work, item.window, item.plan_digest)
+        for sequence, digest, replaces in self._plans_of(partition):
+            root = layout.plan_root(self.roots.work, sequence, digest)
             try:
                 scan = read_plan(self.storage, root)
             except (StateFileLost, StateFileDamaged):
@@ -132,8 +132,21 @@ class Contents:
             yield pa.schema(
                 [schema.field(name) for name in names if name not in config.unpublished]
             )
-            if item.kind.replaces and not set(names) <= set(source.path_columns):
+            if replaces and not set(names) <= set(source.path_columns):
                 return
+
+    def _plans_of(self, partition: Partition) -> Iterator[tuple[int, str, bool]]:
+        """Yield window, plan digest and whether it replaces others, newest first.
+
+        A partition that no window touched, which a calendar expects, has the columns of others.
+        """
+        brought = self.ledger.contributions.to(partition)
+        for item in reversed(brought):
+            yield item.window, item.plan_digest, item.kind.replaces
+        if not brought:
+            for window in reversed(self.ledger.windows.all()):
+                if window.sealed and window.plan_digest is not None:
+                    yield window.window.sequence, window.plan_digest, False
 
     def commit_plan(self, path: str) -> CommitPlan:
         """Read the plan of one commit, whose path in the work directory the ledger has."""

@@ -50,15 +50,12 @@ class UpstreamReader:
                 self._read = (now, self._looked(said))
             return self._read[1]
 
-    def read(self) -> UpstreamCounts | None:
-        """Read the counts; None if none are configured.
+    def read(self, said: CountsConfig) -> UpstreamCounts:
+        """Read the counts.
 
         Raises:
             CountsUnreadable: they cannot be read (Transient).
         """
-        said = self.config.commit.counts
-        if said is None:
-            return None
         place = place_of(said)
         try:
             found = self._columns(said)
@@ -66,9 +63,9 @@ class UpstreamReader:
             raise CountsUnreadable(place=place, problem=str(missing)) from missing
         return UpstreamCounts(place, counts_by_partition(self.config, found, place))
 
-    def _looked(self, said: CountsConfig) -> UpstreamCounts | None:
+    def _looked(self, said: CountsConfig) -> UpstreamCounts:
         try:
-            return self.read()
+            return self.read(said)
         except CountsUnreadable as unreadable:
             problem = f"{unreadable.place} cannot be read: {unreadable.problem}"
             return UpstreamCounts(place_of(said), {}, problem)
