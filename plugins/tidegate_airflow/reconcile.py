@@ -85,7 +85,7 @@ def announce_again(name: str, staged: Asset, context: Context) -> None:
         _LOG.info("%s: %s waits for it", partition, name_run(run))
     keys = mappable_keys(pipeline.config, set(pending) - set(waiting))
     if not keys:
-        msg = "runs wait for all that is pending"
+        msg = "; ".join((*alarms, "runs wait for all that is pending"))
         raise skipped(msg)
     if unlooked := runs_that_have_not_looked(f"{name}_publish", WAIT):
         runs = "1 run" if unlooked == 1 else f"{unlooked} runs"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tidegate.cli import wording
 from tidegate.cli.checks import Line, ok, refusal
 from tidegate.cli.target_checks import check_shared
+from tidegate.commit.partition_time import PartitionClock
 from tidegate.commit.policies import open_policy
 from tidegate.config import (
     PipelineConfig,
@@ -196,6 +197,7 @@ def _policies(looked: _Looked) -> str:
     policies = opened.config.commit.policies
     for policy in policies:
         open_policy(policy)
+    PartitionClock.of(opened.config)
     return ", ".join(policy.word for policy in policies) or "none"
 
 

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from datetime import datetime
 
+    from tidegate.commit.partition_time import PartitionClock
     from tidegate.commit.triggers import Tide
     from tidegate.config import PipelineConfig
     from tidegate.config.completeness import CountsConfig
@@ -36,7 +37,11 @@ class Waiting:
 
 
 def evaluate_conditions(
-    config: PipelineConfig, waiting: Waiting, tide: Tide, upstream: UpstreamCounts | None
+    config: PipelineConfig,
+    waiting: Waiting,
+    tide: Tide,
+    upstream: UpstreamCounts | None,
+    clock: PartitionClock | None = None,
 ) -> Evaluation:
     """Evaluate every condition of one pending partition.
 
@@ -45,12 +50,15 @@ def evaluate_conditions(
         waiting: the partition.
         tide: watermark and clock.
         upstream: the counts as they were read for this round; None if none are configured.
+        clock: as for `evaluate`.
 
     Returns:
         Committable if trigger and counts hold, as far as they are required.
     """
     commit = config.commit
-    found = evaluate(config, waiting.partition, first_seen=waiting.first_seen, tide=tide)
+    found = evaluate(
+        config, waiting.partition, first_seen=waiting.first_seen, tide=tide, clock=clock
+    )
     if found.reason is Reason.NO_POLICY:
         return found
     if not commit.requires("trigger"):

@@ -56,6 +56,7 @@ class _Pending:
 
     partition: Partition
     first_seen: datetime
+    clock: PartitionClock | None
 
 
 def evaluate(
@@ -64,6 +65,7 @@ def evaluate(
     *,
     first_seen: datetime,
     tide: Tide,
+    clock: PartitionClock | None = None,
 ) -> Evaluation:
     """Evaluate one pending partition.
 
@@ -72,6 +74,7 @@ def evaluate(
         partition: the partition, with content that is staged and not committed.
         first_seen: the time of the announce of its first uncommitted rows (PC-T03).
         tide: what it is compared with.
+        clock: the reader of partition times, where many partitions share one; by default a new one.
 
     Returns:
         Committable or not, with a reason of the closed list PC-C02 and the values compared.
@@ -79,7 +82,8 @@ def evaluate(
     if not config.commit.policies:
         detail = "`commit.policies` is empty, so that nothing is ever committed"
         return _refused(Reason.NO_POLICY, detail, tide)
-    return TRIGGERS[config.commit.trigger](config, _Pending(partition, first_seen), tide)
+    pending = _Pending(partition, first_seen, clock)
+    return TRIGGERS[config.commit.trigger](config, pending, tide)
 
 
 def _by_process_time(config: PipelineConfig, pending: _Pending, tide: Tide) -> Evaluation:
@@ -99,7 +103,7 @@ def _by_partition_time(config: PipelineConfig, pending: _Pending, tide: Tide) ->
     partition = pending.partition
     if not partition.values:
         return Evaluation(True, None, "no partition keys: committed after each load", tide.now)
-    clock = PartitionClock.of(config)
+    clock = pending.clock or PartitionClock.of(config)
     try:
         due = _due(clock.time(partition), config.commit.delay, partition)
     except NoPartitionTime as unknown:

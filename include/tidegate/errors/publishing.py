@@ -224,3 +224,15 @@ class SourceBacklog(TerminalError):
         "Nothing was published. Run `tidegate load {pipeline}`, then "
         "`tidegate publish {pipeline} --final` again."
     )
+
+
+class ExtractorUnknown(TerminalError):
+    """A reader of partition times that the pipeline file names cannot be built (PC-T18)."""
+
+    extractor: str
+    problem: str
+    template = (
+        "partition time '{extractor}' cannot be used: {problem}. Name a `module:Class` with a "
+        "method extract(keys, values) in `commit.partition_time.class`, importable where loads and "
+        "publishes run."
+    )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tidegate.commit.completeness import Waiting, evaluate_conditions
+from tidegate.commit.partition_time import PartitionClock
 from tidegate.commit.triggers import Tide
 from tidegate.commit.watermark import is_idle
 from tidegate.errors import NotCommittable
@@ -42,6 +44,10 @@ class Evaluator:
     ledger: Ledger
     upstream: Callable[[datetime], UpstreamCounts | None] = lambda _now: None
     """Returns the upstream counts of all partitions, read once for those looked at together."""
+
+    @cached_property
+    def _clock(self) -> PartitionClock:
+        return PartitionClock.of(self.config)
 
     def evaluate(
         self, partition: Partition, now: datetime, waiting: str | None = None
@@ -118,7 +124,8 @@ class Evaluator:
     ) -> Evaluation:
         rows = sum(item.rows for item in counting(brought))
         waiting = Waiting(state.partition, state.first_seen or tide.now, rows)
-        found = evaluate_conditions(self.config, waiting, tide, self.upstream(tide.now))
+        upstream = self.upstream(tide.now)
+        found = evaluate_conditions(self.config, waiting, tide, upstream, self._clock)
         before = state.why
         return (
             found
