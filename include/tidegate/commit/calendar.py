@@ -89,9 +89,7 @@ class Calendar:
     def expects(self, partition: Partition) -> bool:
         """Return whether a partition is one of the calendar's."""
         values = dict(partition.values)
-        if any(
-            values[name] not in texts for name, texts in self.said.values.items()
-        ):
+        if any(values[name] not in texts for name, texts in self.said.values.items()):
             return False
         try:
             local = self.clock.time(partition).local

@@ -69,9 +69,7 @@ def evaluate_conditions(
     return _joined(found, tuple(_results(config, waiting, tide, found, upstream)))
 
 
-def counts_hold(
-    said: CountsConfig, waiting: Waiting, upstream: UpstreamCounts
-) -> ConditionResult:
+def counts_hold(said: CountsConfig, waiting: Waiting, upstream: UpstreamCounts) -> ConditionResult:
     """Compare the rows that a partition would have with those that it has upstream (PC-C03).
 
     Counts that could not be read say nothing, whatever `complete_on_no_counts` says.

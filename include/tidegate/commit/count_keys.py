@@ -58,9 +58,7 @@ def counts_by_partition(
     return {partition: rows for partition, rows in counts.items() if partition not in unknown}
 
 
-def _column(
-    found: Mapping[str, Sequence[Any]], name: str, place: str
-) -> tuple[str, Sequence[Any]]:
+def _column(found: Mapping[str, Sequence[Any]], name: str, place: str) -> tuple[str, Sequence[Any]]:
     """Return the column of a key; databases change the case of names."""
     exact = [key for key in found if key == name]
     like = exact or [key for key in found if key.lower() == name.lower()]
@@ -73,7 +71,9 @@ def _column(
 def _written(values: Sequence[Any], write: Callable[[Any], str | None]) -> list[str | None]:
     # Counts have a few values many times: each hour, each region.
     known: dict[Any, str | None] = {}
-    return [known[item] if item in known else known.setdefault(item, write(item)) for item in values]
+    return [
+        known[item] if item in known else known.setdefault(item, write(item)) for item in values
+    ]
 
 
 def _writer(

@@ -19,8 +19,8 @@ class Extractor(Protocol):
     Failure: a partition whose time it cannot return waits; the others go on.
     """
 
-    def extract(self, keys: Sequence[str], values: Sequence[str]) -> datetime:
-        """Return the local time that the values name, without a zone."""
+    def extract(self, keys: Sequence[str], values: Sequence[str]) -> object:
+        """Return the local time that the values name, a `datetime` without a zone."""
 
 
 class NotExtracted(ValueError):

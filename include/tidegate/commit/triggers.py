@@ -114,6 +114,11 @@ def _by_partition_time(config: PipelineConfig, pending: _Pending, tide: Tide) ->
         if unknown.reason is Reason.DEFAULT_PARTITION and clock.made:
             detail += _put_aside(config, clock.made[0].column, partition)
         return _refused(unknown.reason, detail, tide)
+    return _against(config, due, tide)
+
+
+def _against(config: PipelineConfig, due: datetime, tide: Tide) -> Evaluation:
+    """Compare the watermark with the time that it must pass."""
     zone = ZoneInfo(config.timezone)
     must = clock_text(due, zone)
     if tide.is_final:

@@ -166,7 +166,8 @@ class PartitionTimeConfig(SparseSection):
     def _one_way(self) -> PartitionTimeConfig:
         if self.extractor is None:
             if self.parameters:
-                raise KeyProblem("belongs to `class`", key="parameters")
+                problem = "belongs to `class`"
+                raise KeyProblem(problem, key="parameters")
             return self
         if not CLASS_NAME.fullmatch(self.extractor):
             problem = f"expected `module:Class`, found '{self.extractor}'"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Mapping
 from datetime import date, datetime, timedelta
-from typing import Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 from pydantic import (
     AfterValidator,
@@ -17,8 +17,6 @@ from pydantic import (
     model_serializer,
     model_validator,
 )
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
 
 from tidegate.config.environment import PLACEHOLDER
 from tidegate.config.section import (
@@ -31,7 +29,11 @@ from tidegate.config.section import (
     words,
 )
 from tidegate.config.sources.iceberg import CatalogConfig, IcebergSourceConfig
-from tidegate.config.words import KeyProblem, duration_text, suggest
+from tidegate.config.words import KeyProblem, duration_text
+
+if TYPE_CHECKING:
+    from pydantic.json_schema import JsonSchemaValue
+    from pydantic_core import CoreSchema
 
 Condition = Literal["trigger", "counts", "gate", "approval"]
 OnEmpty = Literal["mark", "alarm", "ignore"]
@@ -129,11 +131,13 @@ class CountsConfig(Section):
             problem = "is required: the address of the database that is asked, `${env:NAME}`"
             raise KeyProblem(problem, key="connection")
         if self.query is None and self.connection is not None:
-            raise KeyProblem("belongs to `query`", key="connection")
+            problem = "belongs to `query`"
+            raise KeyProblem(problem, key="connection")
         if self.catalog is not None and (self.table is None or "/" in self.table):
             problem = "belongs to the name of an Iceberg table in `table`"
             raise KeyProblem(problem, key="catalog")
-        if self.iceberg is not None and self.catalog is None and "." not in str(self.table):
+        is_name = self.table is not None and "/" not in self.table
+        if is_name and self.catalog is None and "." not in str(self.table):
             problem = (
                 f"'{self.table}' names no table; write `catalog.namespace.table`, or the path of a "
                 "folder with a '/'"

@@ -94,5 +94,3 @@ def _check_expected(commit: CommitConfig, around: Surroundings) -> None:
     if not written.begins(expected.start):
         problem = f"{expected.start} does not begin a partition"
         raise KeyProblem(problem, key="commit.expected.start")
-
-

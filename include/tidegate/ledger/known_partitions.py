@@ -52,9 +52,7 @@ def read_known_partitions(
         contributions = _by_partition(connection, brought)
         revisions = _by_partition(connection, newest)
         states = connection.execute(
-            known.order_by(
-                partition.c.start.is_(None), partition.c.start, partition.c.partition
-            )
+            known.order_by(partition.c.start.is_(None), partition.c.start, partition.c.partition)
         ).mappings()
         return tuple(
             _read(

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 
-from tidegate.model.partition import Partition
 from tidegate.model.wire import Value
 
+if TYPE_CHECKING:
+    from tidegate.model.partition import Partition
 
 MISSING, FAILING = "missing", "failing"
 

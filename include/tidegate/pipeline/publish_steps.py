@@ -238,7 +238,9 @@ class PublishSteps(PipelineParts):
         self._reviewer.review(now)
         yield from self.publish_each(self.unpublished(), owner, now)
 
-    def publish_final(self, owner: str, now: datetime, override: Override) -> Iterator[PublishOutcome]:
+    def publish_final(
+        self, owner: str, now: datetime, override: Override
+    ) -> Iterator[PublishOutcome]:
         """Publish every pending partition as if the watermark were at its maximum (PC-M09, W09).
 
         The watermark is not stored. Counts, gate and approval apply as ever.

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from tidegate.commit.count_files import read_count_file
 from tidegate.commit.count_keys import counts_by_partition
 from tidegate.config import resolve_secret
 from tidegate.errors import CountsUnreadable, SecretMissing
 from tidegate.importing import import_at_rest
 from tidegate.ledger.foreign import ask
 from tidegate.model.upstream import UpstreamCounts
-from tidegate.physical.count_files import read_count_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -94,9 +94,7 @@ class Reviewer:
             return False
         return calendar.expects(partition)
 
-    def _known(
-        self, calendar: Calendar, watermark: datetime, now: datetime
-    ) -> Iterator[Partition]:
+    def _known(self, calendar: Calendar, watermark: datetime, now: datetime) -> Iterator[Partition]:
         """Make the next partitions of the calendar known; yield those that have no rows."""
         if calendar.said.on_empty == "ignore":
             return

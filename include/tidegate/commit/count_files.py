@@ -11,7 +11,7 @@ import json
 import posixpath
 from typing import TYPE_CHECKING, Any
 
-from tidegate.errors import CountsUnreadable
+from tidegate.errors import CountsUnreadable, SourceFileGone, TidegateError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -28,9 +28,9 @@ def read_count_file(storage: Storage, path: str) -> Mapping[str, Sequence[Any]]:
     ending = posixpath.splitext(path)[1].lower()
     try:
         return READERS[ending](storage.read_bytes(path))
-    except FileNotFoundError as gone:
+    except SourceFileGone as gone:
         raise CountsUnreadable(place=path, problem="there is no such file") from gone
-    except (OSError, ValueError) as broken:
+    except (TidegateError, OSError, ValueError) as broken:
         said = str(broken).strip() or type(broken).__name__
         raise CountsUnreadable(place=path, problem=said.splitlines()[0]) from broken
 
