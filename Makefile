@@ -65,6 +65,7 @@ bench: .venv/.dev setup ## Measure against Spark, DuckDB and polars; prints Mark
 	$(RUN) python -m benchmarks --case orders
 	$(RUN) python -m benchmarks --case days --million-rows 20 --large 0
 	$(RUN) python -m benchmarks --case lineitem --large 0
+	$(RUN) python -m benchmarks.evaluating
 
 bench-peers: .venv/.dev setup $(PEERS)/.ready ## Measure Iceberg tables against Spark with Iceberg, pyiceberg, DuckDB and polars
 	$(RUN) python -m benchmarks.peers

@@ -34,6 +34,8 @@ class Waiting:
     first_seen: datetime
     rows: int
     """The rows that it would have."""
+    end: datetime | None = None
+    """As for `evaluate`."""
 
 
 def evaluate_conditions(
@@ -57,7 +59,12 @@ def evaluate_conditions(
     """
     commit = config.commit
     found = evaluate(
-        config, waiting.partition, first_seen=waiting.first_seen, tide=tide, clock=clock
+        config,
+        waiting.partition,
+        first_seen=waiting.first_seen,
+        tide=tide,
+        clock=clock,
+        end=waiting.end,
     )
     if found.reason is Reason.NO_POLICY:
         return found

@@ -6,6 +6,7 @@ exactly at the boundary is not enough (PC-T02, T04).
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -19,7 +20,6 @@ from tidegate.model.watermark import Evaluation, Reason
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from tidegate.commit.partition_time import PartitionTime
     from tidegate.config import PipelineConfig
     from tidegate.model.partition import Partition
 
@@ -57,6 +57,7 @@ class _Pending:
     partition: Partition
     first_seen: datetime
     clock: PartitionClock | None
+    end: datetime | None
 
 
 def evaluate(
@@ -66,6 +67,7 @@ def evaluate(
     first_seen: datetime,
     tide: Tide,
     clock: PartitionClock | None = None,
+    end: datetime | None = None,
 ) -> Evaluation:
     """Evaluate one pending partition.
 
@@ -75,6 +77,8 @@ def evaluate(
         first_seen: the time of the announce of its first uncommitted rows (PC-T03).
         tide: what it is compared with.
         clock: the reader of partition times, where many partitions share one; by default a new one.
+        end: the partition's end as the ledger has it, if it is known; for values that are made by
+            `day()`, `hour()` and `month()` it can be no other one.
 
     Returns:
         Committable or not, with a reason of the closed list PC-C02 and the values compared.
@@ -82,7 +86,7 @@ def evaluate(
     if not config.commit.policies:
         detail = "`commit.policies` is empty, so that nothing is ever committed"
         return _refused(Reason.NO_POLICY, detail, tide)
-    pending = _Pending(partition, first_seen, clock)
+    pending = _Pending(partition, first_seen, clock, end)
     return TRIGGERS[config.commit.trigger](config, pending, tide)
 
 
@@ -105,7 +109,9 @@ def _by_partition_time(config: PipelineConfig, pending: _Pending, tide: Tide) ->
         return Evaluation(True, None, "no partition keys: committed after each load", tide.now)
     clock = pending.clock or PartitionClock.of(config)
     try:
-        due = _due(clock.time(partition), config.commit.delay, partition)
+        boundary = pending.end if clock.made else None
+        boundary = boundary or clock.time(partition).boundary
+        due = _due(boundary, config.commit.delay, partition)
     except NoPartitionTime as unknown:
         if unknown.reason is Reason.DEFAULT_PARTITION and (turn := _turn(config, pending, tide)):
             return turn
@@ -169,14 +175,14 @@ def _turn(config: PipelineConfig, pending: _Pending, tide: Tide) -> Evaluation |
     return _refused(Reason.DEFAULT_PARTITION, detail, tide, due)
 
 
-def _due(when: PartitionTime, delay: timedelta, partition: Partition) -> datetime:
+def _due(boundary: datetime, delay: timedelta, partition: Partition) -> datetime:
     """Return the time that the watermark must pass.
 
     Raises:
         NoPartitionTime: it is beyond the calendar; other partitions are not stopped (PC-T05).
     """
     try:
-        return when.boundary + delay
+        return boundary + delay
     except OverflowError as beyond:
         detail = f"{partition}: its time and `commit.delay` lead beyond the calendar"
         raise NoPartitionTime(Reason.TIME_UNPARSABLE, detail) from beyond
@@ -207,6 +213,7 @@ def _missing(found: datetime, due: datetime) -> str:
     return f"{span_text(due - found)} missing"
 
 
+@functools.lru_cache(maxsize=16384)
 def clock_text(moment: datetime, zone: ZoneInfo) -> str:
     """Return an instant as wall clock time of a zone, to the minute if that is exact.
 

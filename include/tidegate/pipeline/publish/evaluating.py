@@ -10,7 +10,7 @@ from tidegate.commit.completeness import Waiting, evaluate_conditions
 from tidegate.commit.partition_time import PartitionClock
 from tidegate.commit.triggers import Tide
 from tidegate.commit.watermark import is_idle
-from tidegate.errors import NotCommittable
+from tidegate.errors import NotCommittable, PolicyFailed
 from tidegate.errors.commands import naming
 from tidegate.model.counting import counting
 from tidegate.model.watermark import Evaluation, Reason
@@ -66,7 +66,7 @@ class Evaluator:
         if state is None:
             return None
         if self.ledger.publications.unrecorded(partition) is not None:
-            return _begun(now)
+            return _begun(state, now)
         approved = self.ledger.publications.approved(partition)
         if approved is not None and approved.approval is not None:
             return _approved(approved.approval, now)
@@ -92,7 +92,7 @@ class Evaluator:
             if state.pending != "pending":
                 continue
             if item.begun is not None:
-                found[state.partition] = _begun(now)
+                found[state.partition] = _begun(state, now)
             elif item.approved is not None and item.approved.approval is not None:
                 found[state.partition] = _approved(item.approved.approval, now)
             else:
@@ -123,15 +123,13 @@ class Evaluator:
         self, state: PartitionState, tide: Tide, brought: Sequence[Contribution]
     ) -> Evaluation:
         rows = sum(item.rows for item in counting(brought))
-        waiting = Waiting(state.partition, state.first_seen or tide.now, rows)
+        waiting = Waiting(state.partition, state.first_seen or tide.now, rows, state.end)
         upstream = self.upstream(tide.now)
         found = evaluate_conditions(self.config, waiting, tide, upstream, self._clock)
         before = state.why
-        return (
-            found
-            if before is None
-            else replace(found, waiting=before.waiting, failed=before.failed)
-        )
+        if before is None or (before.waiting, before.failed) == (None, None):
+            return found
+        return replace(found, waiting=before.waiting, failed=before.failed)
 
     def note_failure(self, partition: Partition, failure: TidegateError, now: datetime) -> None:
         """Keep the error of an attempt to publish a pending partition, for status and explain."""
@@ -139,6 +137,10 @@ class Evaluator:
         if state is None or state.pending != "pending":
             return
         why = state.why or self._found(state, self._tide(now))
+        if isinstance(failure, PolicyFailed):
+            # The next publish goes on with the commit, so that nothing else decides (PC-A05).
+            detail = f"policy '{failure.policy}' failed: {failure.problem}"
+            why = replace(why, committable=True, reason=Reason.POLICY_FAILED, detail=detail)
         said = naming(str(failure), self.config.name, partition)
         failed = f"{now:%Y-%m-%d %H:%M}Z, {failure.code}: {said}"
         self.ledger.partitions.record_why(partition, replace(why, failed=failed))
@@ -186,7 +188,11 @@ class Evaluator:
         )
 
 
-def _begun(now: datetime) -> Evaluation:
+def _begun(state: PartitionState, now: datetime) -> Evaluation:
+    """Return that a begun commit is finished first, and the policy that it failed by, if any."""
+    why = state.why if state.pending == "pending" else None
+    if why is not None and why.reason is Reason.POLICY_FAILED:
+        return replace(why, evaluated_at=now)
     return Evaluation(True, None, "a commit was begun and is finished first", now)
 
 
@@ -196,4 +202,8 @@ def _approved(approval: Approval, now: datetime) -> Evaluation:
 
 def _is_news(state: PartitionState, found: Evaluation) -> bool:
     """Return whether the ledger has another answer than the one that was found now."""
-    return state.why is None or replace(state.why, evaluated_at=found.evaluated_at) != found
+    why = state.why
+    # The text has the values that were compared, and nearly always tells.
+    if why is None or why.detail != found.detail:
+        return True
+    return replace(why, evaluated_at=found.evaluated_at) != found
