@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from tidegate.model.partition import PartitionField
 
 _FINEST_LAST = (Transform.MONTH, Transform.DAY, Transform.HOUR)
-_KEY = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
 _PLAIN_FORMS = ("%Y-%m-%d", "%Y-%m-%d %H:%M:%S")
 """The texts that are read without a formatter."""
 
@@ -78,8 +77,8 @@ class ExpectedValues:
             raise NotWritable(problem, "partition_time.class")
         names = [key.name for key in fields]
         pattern = said.pattern or f"${names[0]}"
-        found = [_key_of(written, names) for written in _KEY.findall(pattern)]
-        keys = tuple(dict.fromkeys(name for name in found if name is not None))
+        found = (key for _, key in _pieces(pattern, names))
+        keys = tuple(dict.fromkeys(key for key in found if key))
         return cls(keys, said.interval, (), pattern, TimeFormat.compile(said.formatter))
 
     def begins(self, local: datetime) -> bool:
@@ -107,7 +106,7 @@ class ExpectedValues:
             match = self._expression.fullmatch(text)
             if match is None:
                 continue
-            values = {key: match.group(key) for key in self.keys}
+            values = {key: match.group(f"k{index}") for index, key in enumerate(self.keys)}
             try:
                 if self.form.read(self._filled(values)) == local:
                     return values
@@ -130,7 +129,9 @@ class ExpectedValues:
         for literal, key in _pieces(self.pattern, self.keys):
             parts.append(re.escape(literal))
             if key:
-                parts.append(f"(?P={key})" if key in seen else f"(?P<{key}>.+?)")
+                # Any text is a key, and not every text is the name of a group.
+                group = f"k{self.keys.index(key)}"
+                parts.append(f"(?P={group})" if key in seen else f"(?P<{group}>.+?)")
                 seen.add(key)
         return re.compile("".join(parts))
 
@@ -139,11 +140,6 @@ class ExpectedValues:
             literal + (values[key] if key else "")
             for literal, key in _pieces(self.pattern, self.keys)
         )
-
-
-def _key_of(written: str, names: Sequence[str]) -> str | None:
-    """Return the longest key that a `$name` begins with, as it is substituted (PC-T11)."""
-    return max((name for name in names if written.startswith(name)), key=len, default=None)
 
 
 def _pieces(pattern: str, keys: Sequence[str]) -> Iterator[tuple[str, str]]:

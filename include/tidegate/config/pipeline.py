@@ -299,7 +299,8 @@ class PipelineConfig(Section):
         self._check_partition_time()
         judges = self.gate is not None or any(rule.on_failure == "hold" for rule in self.rows)
         column = self.event_time.column if self.event_time else None
-        check_completeness(self.commit, Surroundings(self.target.partition_by, column, judges))
+        fields, write = self.target.partition_by, self.target.write
+        check_completeness(self.commit, Surroundings(fields, column, judges, write))
         return self
 
     def _check_kinds(self) -> None:

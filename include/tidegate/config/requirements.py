@@ -24,6 +24,8 @@ class Surroundings:
     """The column of the event time."""
     judges: bool
     """Whether there is a gate, or a row rule that holds partitions."""
+    write: str
+    """How rows are written, `target.write`."""
 
 
 def check_completeness(commit: CommitConfig, around: Surroundings) -> None:
@@ -44,6 +46,12 @@ def check_completeness(commit: CommitConfig, around: Surroundings) -> None:
 
 
 def _check_required(commit: CommitConfig, around: Surroundings) -> None:
+    if commit.counts is not None and around.write == "upsert":
+        problem = (
+            "cannot be compared with `target.write: upsert`: how many rows its changes leave is "
+            "known only once they are merged; check the rows in `gate`"
+        )
+        raise KeyProblem(problem, key="commit.counts")
     if commit.require is None:
         return
     if "counts" in commit.require and commit.counts is None:

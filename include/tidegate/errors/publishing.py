@@ -201,6 +201,7 @@ class ChangesGone(TerminalError):
         "{partition}: a window before the last one that was merged changed, so that the partition "
         "is made anew from the changes of all windows, and those of window {window} are gone: "
         "{path}. Read the partition as it is now with `tidegate rebuild PIPELINE PARTITION`."
+    )
 
 
 class CountsUnreadable(TransientError):

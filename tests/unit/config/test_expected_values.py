@@ -42,6 +42,7 @@ CASES = [
     pipeline(PLAIN, pattern="$dt $hr:00:00", interval="1h"),
     pipeline(PLAIN, pattern="$hr|$dt", formatter="HH'|'yyyyMMdd", interval="1h"),
     pipeline({"t": "t"}, interval="1h"),
+    pipeline({"my-day": "d", "h": "h"}, pattern="$my-day $h:00:00", interval="1h"),
     pipeline({"t": "t"}, formatter="yyyy-MM-dd'T'HH:mm:ss.SSS", interval="1h"),
     pipeline({"d": "d", "day": "day"}, pattern="$day-$d", formatter="yyyyMM-dd-HH", interval="1h"),
 ]
