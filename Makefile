@@ -69,6 +69,7 @@ bench: .venv/.dev setup ## Measure against Spark, DuckDB and polars; prints Mark
 	    $(RUN) python -m benchmarks --case partitioned --million-rows 20 --large 0 --partitions $$partitions || exit; \
 	done
 	$(RUN) python -m benchmarks.pruning
+	$(RUN) python -m benchmarks.evaluating
 
 bench-peers: .venv/.dev setup $(PEERS)/.ready ## Measure Iceberg tables against Spark with Iceberg, pyiceberg, DuckDB and polars
 	$(RUN) python -m benchmarks.peers

@@ -37,6 +37,14 @@ REASONS = {
         "tidegate/pipeline/load/abandoning",
         "tidegate/pipeline/state/abandoned",
     ),
+    "calendars, alarms and approvals of real pipelines: tests/behaviour/test_completeness.py": (
+        "tidegate/ledger/expected",
+        "tidegate/pipeline/publish/expecting",
+        "tidegate/pipeline/publish/judged",
+    ),
+    "walked through key by key in tests/unit/config/test_completeness.py": (
+        "tidegate/config/requirements",
+    ),
     "what a message says of a changed file: tests/behaviour/test_rewritten_files.py": (
         "tidegate/pipeline/load/changed_files",
         "tidegate/pipeline/load/file_rows",

@@ -155,4 +155,5 @@ def _touched(
         for number in fresh
         for item in pipeline.ledger.contributions.of_window(number)
     }
-    return sealed | set(announced.partitions)
+    # A calendar expects them, and their runs publish a marker without files.
+    return sealed | set(announced.partitions) | set(announced.expected or ())

@@ -34,6 +34,10 @@ again every partition that is pending and that no run waits for or works on: aft
 paused publish DAG, a run that failed, or a new Airflow database. While runs of `{name}_publish`
 have not looked at their partitions yet, nothing is announced, because these may be the ones.
 Partitions that are held for a decision are never announced here.
+
+It also goes on with the calendar of `commit.expected`: an expected partition without rows is
+announced or told as missing, and one that is due while counts or gate fail raises an alarm, once,
+in the log and the note of the run.
 """
 
 
@@ -70,16 +74,18 @@ def announce_again(name: str, staged: Asset, context: Context) -> None:
         AirflowSkipException: nothing is pending, or runs wait for what is, or may do so soon.
     """
     pipeline = controlled(name)
-    pending = pipeline.pending(utc_now())
+    now = utc_now()
+    alarms = pipeline.review(now).alarms
+    pending = pipeline.pending(now)
     if not pending:
-        msg = "nothing is pending"
+        msg = "; ".join((*alarms, "nothing is pending"))
         raise skipped(msg)
     waiting = _waited_for(pipeline)
     for partition, run in waiting.items():
         _LOG.info("%s: %s waits for it", partition, name_run(run))
     keys = mappable_keys(pipeline.config, set(pending) - set(waiting))
     if not keys:
-        msg = "runs wait for all that is pending"
+        msg = "; ".join((*alarms, "runs wait for all that is pending"))
         raise skipped(msg)
     if unlooked := runs_that_have_not_looked(f"{name}_publish", WAIT):
         runs = "1 run" if unlooked == 1 else f"{unlooked} runs"
@@ -88,7 +94,7 @@ def announce_again(name: str, staged: Asset, context: Context) -> None:
             "next run of this DAG looks again"
         )
         raise skipped(msg)
-    told = f"announced again: {', '.join(keys)}"
+    told = "; ".join((*alarms, f"announced again: {', '.join(keys)}"))
     _LOG.info("%s", told)
     keep_reason(told)
     event = context["outlet_events"][staged]

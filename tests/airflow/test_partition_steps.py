@@ -644,3 +644,44 @@ def test_commit_that_is_cleared_tells_its_consumers_once_per_revision(
 
     keys = cleared["outlet_events"][PUBLISHED].partition_keys
     assert keys == (set() if told == "this" else {KEY})
+
+
+def test_expected_day_without_rows_gets_its_run_and_is_published(lake: SmallLake) -> None:
+    """PC-C04."""
+    lake.keys = {"commit": {"expected": {"start": "2026-02-01", "on_empty": "mark"}}}
+    lake.commit({1: 1, 3: 1})
+    pipeline = lake.pipeline()
+    planned = pipeline.plan(Run("run-1", "airflow:orders_load/run-1"), NOW)
+    with local("local") as executor:
+        pipeline.stage(planned[0], executor)
+    context, staged = task_context(), staged_asset("orders")
+    again: Any = task_context(run="hourly")
+
+    announce_window("orders", planned, staged, context)
+    announce_again("orders", staged, again)
+    proposal = pipeline.propose(day(2), "airflow:orders_publish/run-2", NOW)
+    assert proposal is not None
+    pipeline.gate(day(2), proposal.digest, "airflow:orders_publish/run-2", NOW)
+    pipeline.commit(day(2), proposal.digest, "airflow:orders_publish/run-2", NOW)
+
+    keys = {"2026-02-01", "2026-02-02", "2026-02-03"}
+    assert context["outlet_events"][staged].partition_keys == keys
+    assert again["outlet_events"][staged].partition_keys == keys
+    assert lake.ids()["dt=2026-02-02"] == []
+
+
+def test_reconcile_tells_of_missing_days_once(lake: SmallLake) -> None:
+    lake.commit({1: 1, 3: 1})
+    load(lake.pipeline())
+    for state in lake.pipeline().ledger.partitions.all():
+        lake.pipeline().publish(state.partition, "cli", NOW, by_command=True)
+    lake.keys = {"commit": {"expected": {"start": "2026-02-01"}, "policies": []}}
+    lake.pipeline()
+    staged = staged_asset("orders")
+    context: Any = task_context(run="hourly")
+
+    announce_again("orders", staged, context)
+
+    assert context["outlet_events"][staged].partition_keys == {"2026-02-03"}
+    state = lake.pipeline().ledger.partitions.get(day(2))
+    assert (state.name, lake.pipeline().review(NOW).alarms) == ("missing", ())

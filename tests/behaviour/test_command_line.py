@@ -419,20 +419,18 @@ def test_remedy_of_a_partition_whose_turn_has_not_come_brings_it_out(tidegate: C
     assert states(tidegate)[THIRD] == ("committed", 1, 1)
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        pytest.param(("--final", "-m", "why"), id="no partition"),
-        pytest.param((THIRD, "--final"), id="no reason"),
-    ],
-)
-def test_final_without_a_name_or_a_reason_is_refused(
-    tidegate: Command, arguments: tuple[str, ...]
-) -> None:
+def test_final_without_a_reason_is_refused(tidegate: Command) -> None:
     tidegate("load", "orders")
 
-    assert tidegate("publish", "orders", *arguments).exit_code == 2
+    assert tidegate("publish", "orders", THIRD, "--final").exit_code == 2
     assert states(tidegate)[THIRD][0] == "pending"
+
+
+def test_final_without_a_name_closes_the_source(tidegate: Command) -> None:
+    tidegate("load", "orders")
+
+    assert tidegate("publish", "orders", "--final").exit_code == 0
+    assert {state for state, *_ in states(tidegate).values()} == {"committed"}
 
 
 def test_load_without_changes_ends_with_three_and_changes_nothing(tidegate: Command) -> None:

@@ -17,7 +17,7 @@ from tidegate.model.wire import parse_instant_text
 from tidegate.target.content import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
     from typing import Any
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tidegate.model.message import Contribution
     from tidegate.model.publication import Verdict
     from tidegate.model.report import CheckpointState, PartitionExplanation
+    from tidegate.model.watermark import ConditionResult
 
 
 def explanation(
@@ -37,6 +38,8 @@ def explanation(
     parts: list[RenderableType] = [facts(_state(found, zone) + failed)]
     if checkpoint:
         parts += [_title("Checkpoint"), checkpoint_facts(checkpoint)]
+    if conditions := _evaluated(found):
+        parts += [_title("Conditions"), condition_table(conditions)]
     if found.watermark:
         parts += [_title("Watermark"), facts(_watermark(found.watermark, zone))]
     if found.proposed and found.proposed.verdict:
@@ -92,6 +95,21 @@ def verdict_table(verdict: Verdict) -> Table:
         outcome = Text("passed", "green") if check.success else Text("failed", "bold red")
         table.add_row(check.name, check.severity, outcome, check.observed, check.expected)
     return table
+
+
+def condition_table(conditions: Sequence[ConditionResult]) -> Table:
+    """List everything that has to hold, with the values that were compared."""
+    table = Table("condition", "holds", "reason", "found")
+    words = {True: Text("yes", "green"), False: Text("no", "bold red"), None: Text("not yet asked")}
+    for item in conditions:
+        reason = item.reason.value if item.reason else ""
+        table.add_row(item.name, words[item.holds], reason, item.detail)
+    return table
+
+
+def _evaluated(found: PartitionExplanation) -> Sequence[ConditionResult]:
+    evaluation = found.evaluation or found.report.why
+    return (evaluation.conditions if evaluation else None) or ()
 
 
 def contribution_table(found: PartitionExplanation) -> Table:
@@ -186,6 +204,8 @@ def _state(found: PartitionExplanation, zone: str) -> list[tuple[str, str]]:
             rows.append(("failed", evaluation.failed))
     if evaluation is not None and evaluation.due is not None:
         rows.append(("due", wording.moment(evaluation.due, zone)))
+    if (alarm := state.standing_alarm) is not None:
+        rows.append(("alarm", f"of {wording.moment(alarm.at, zone)}: {alarm.why}"))
     if state.owner is not None:
         rows.append(("claimed", f"by {state.owner} until {wording.moment(state.expires, zone)}"))
     rows += _proposal(found)

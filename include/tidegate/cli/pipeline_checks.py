@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from tidegate.cli import wording
 from tidegate.cli.checks import Line, ok, refusal
 from tidegate.cli.target_checks import check_shared
+from tidegate.commit.partition_time import PartitionClock
 from tidegate.commit.policies import open_policy
 from tidegate.config import (
     PipelineConfig,
@@ -102,6 +103,7 @@ def pipeline_lines(file: Path, now: datetime) -> Iterator[Line]:
         "secrets": _secrets,
         "target": _target,
         "policies": _policies,
+        **({"counts": _counts} if config.commit.counts is not None else {}),
         "source": _source,
         "rows": _rows,
         "suite": _suite,
@@ -195,7 +197,16 @@ def _policies(looked: _Looked) -> str:
     policies = opened.config.commit.policies
     for policy in policies:
         open_policy(policy)
+    PartitionClock.of(opened.config)
     return ", ".join(policy.word for policy in policies) or "none"
+
+
+def _counts(looked: _Looked) -> str:
+    said = looked.pipeline.config.commit.counts
+    if said is None:
+        return "none"
+    found = looked.pipeline.upstream.read(said)
+    return f"{found.place}: counts of {wording.plural(len(found.rows), 'partition')}"
 
 
 def _check_start(looked: _Looked) -> None:

@@ -40,8 +40,9 @@ def publish(
         typer.Option(
             "--final",
             help=(
-                "Declare the named partitions complete, whatever their trigger says; requires "
-                "-m. The gate still applies."
+                "Declare the named partitions complete, whatever trigger and counts say; requires "
+                "-m. Without names, declare that the source is closed: every partition is "
+                "published as if the watermark had passed it. The gate still applies."
             ),
         ),
     ] = False,
@@ -155,18 +156,15 @@ def advise(pipeline: str, outcomes: Sequence[PublishOutcome], output: Output) ->
 
 
 def _override(partitions: Sequence[str] | None, comment: str, now: datetime) -> Override:
-    """Read a person's declaration that partitions are complete, which their markers store.
+    """Read a person's declaration, which the markers of what it publishes store.
 
     Raises:
-        BadParameter: no partition is named, or no reason.
+        BadParameter: partitions are named, and no reason.
     """
-    if not partitions:
-        problem = "requires PARTITION…: it overrules the trigger of the named partitions"
-        raise typer.BadParameter(problem, param_hint="--final")
-    if not comment:
+    if partitions and not comment:
         problem = "--final requires a reason, which is stored in the marker: -m WHY"
         raise typer.BadParameter(problem, param_hint="--comment")
-    return Override(getpass.getuser(), now, comment)
+    return Override(getpass.getuser(), now, comment or "the source is closed")
 
 
 def _published(
@@ -176,7 +174,9 @@ def _published(
     now: datetime,
     override: Override | None,
 ) -> Iterator[PublishOutcome]:
-    if not partitions:
+    if not partitions and override is not None:
+        yield from opened.publish_final(owner, now, override)
+    elif not partitions:
         yield from opened.publish_all(owner, now)
     elif len(partitions) == 1:
         yield opened.publish(partitions[0], owner, now, override, by_command=True)

@@ -62,7 +62,9 @@ def raw_report(report: PipelineReport) -> dict[str, Any]:
 
 def overview_table(overview: Sequence[PipelineOverview], never_loaded: Sequence[str]) -> Table:
     """List pipelines with their progress, and what waits in them."""
-    table = Table("pipeline", "checkpoint", "watermark", "last load", *_STATES, "open window")
+    missing = ("missing",) if any(item.partitions.get("missing") for item in overview) else ()
+    states = (*_STATES, *missing)
+    table = Table("pipeline", "checkpoint", "watermark", "last load", *states, "open window")
     for column in table.columns[4:]:
         column.justify = "right"
     for item in overview:
@@ -72,7 +74,7 @@ def overview_table(overview: Sequence[PipelineOverview], never_loaded: Sequence[
             wording.moment(checkpoint.time if checkpoint else None, "UTC"),
             wording.moment(item.pipeline.watermark, "UTC"),
             wording.moment(item.last_load, "UTC"),
-            *(wording.count(item.partitions.get(state, 0)) for state in _STATES),
+            *(wording.count(item.partitions.get(state, 0)) for state in states),
             "" if item.open_window is None else str(item.open_window),
         )
     for name in never_loaded:
@@ -186,6 +188,8 @@ def file_total(sizes: Sequence[FileSizes]) -> str:
 def _waits_for(item: PartitionReport) -> str:
     """Return why a partition is not published yet; one that may be waits to be asked."""
     said = wording.why(item.why)
+    if (alarm := item.state.standing_alarm) is not None and not said:
+        return alarm.why
     if item.passed_over:
         differs = "may differ from the source, see the note"
         return "; ".join(filter(None, (differs, said)))

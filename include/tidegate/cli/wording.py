@@ -107,6 +107,6 @@ def why(evaluation: Evaluation | None) -> str:
     """
     if evaluation is None:
         return ""
-    reason = f"{evaluation.reason.value}: {evaluation.detail}" if evaluation.reason else ""
+    reason = evaluation.failing
     failed = f"failed {evaluation.failed}" if evaluation.failed else ""
     return "; ".join(filter(None, (reason, failed)))

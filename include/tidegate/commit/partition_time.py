@@ -7,12 +7,14 @@ other values by pattern and formatter (PC-T10–T16). Decides nothing about comm
 from __future__ import annotations
 
 import calendar
+import functools
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
 
+from tidegate.commit.extractor import NotExtracted, extracted, load_extractor
 from tidegate.config.time_format import TimeFormat, TimeUnreadable
 from tidegate.model.partition import Partition, Transform
 from tidegate.model.partition_value import INTERVALS, Interval, hour_is_of_day, time_fields
@@ -21,6 +23,7 @@ from tidegate.model.watermark import Reason
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from tidegate.commit.extractor import Extractor
     from tidegate.config import PartitionTimeConfig, PipelineConfig
     from tidegate.model.partition import PartitionField
 
@@ -29,6 +32,7 @@ _FINEST_LAST = (Transform.MONTH, Transform.DAY, Transform.HOUR)
 _REACH = timedelta(hours=48)
 """Local time and UTC differ by less than a day, and so does the largest jump of a clock."""
 _PROBE = timedelta(hours=1)
+_PROBES = 24
 
 
 class NoPartitionTime(ValueError):
@@ -68,10 +72,16 @@ class PartitionClock:
     form: TimeFormat
     lenient: bool
     interval: Interval | None
+    extractor: Extractor | None = None
+    """Reads the time in place of pattern and formatter (PC-T18)."""
 
     @classmethod
     def of(cls, config: PipelineConfig) -> PartitionClock:
-        """Build the reader from a pipeline file."""
+        """Build the reader from a pipeline file.
+
+        Raises:
+            ExtractorUnknown: it names a class that cannot be built.
+        """
         column = config.event_time.column if config.event_time else None
         made = time_fields(config.target.partition_by, column)
         zone = ZoneInfo(config.timezone)
@@ -85,7 +95,10 @@ class PartitionClock:
         if said is None:
             return cls(zone, (), None, TimeFormat.compile(None), lenient=False, interval=None)
         form = TimeFormat.compile(said.formatter)
-        return cls(zone, (), said.pattern, form, said.lenient, said.interval)
+        own = None
+        if said.extractor is not None:
+            own = load_extractor(said.extractor, said.parameters)
+        return cls(zone, (), said.pattern, form, said.lenient, said.interval, own)
 
     def time(self, partition: Partition) -> PartitionTime:
         """Return the time of a partition.
@@ -94,12 +107,11 @@ class PartitionClock:
             NoPartitionTime: a value that has the time is missing, cannot be read as a time, or is
                 beyond the calendar.
         """
-        text = self._made_text(partition) if self.made else self._pattern_text(partition)
         try:
-            local = self.form.read(text, lenient=self.lenient)
+            local = self._local(partition)
             start = local.replace(tzinfo=self.zone).astimezone(UTC)
             end = None if self.interval is None else interval_end(local, self.interval, self.zone)
-        except (TimeUnreadable, OverflowError) as problem:
+        except (TimeUnreadable, NotExtracted, OverflowError) as problem:
             detail = f"{partition}: no partition time: {problem}"
             if not self.made:
                 detail += "; set `commit.partition_time`, or `commit.trigger: process-time`"
@@ -113,6 +125,14 @@ class PartitionClock:
         except NoPartitionTime:
             return None, None
         return when.start, when.end
+
+    def _local(self, partition: Partition) -> datetime:
+        if self.extractor is not None:
+            values = dict(partition.values)
+            texts = [_needed(partition, values, name) for name in values]
+            return extracted(self.extractor, list(values), texts)
+        text = self._made_text(partition) if self.made else self._pattern_text(partition)
+        return self.form.read(text, lenient=self.lenient)
 
     def _made_text(self, partition: Partition) -> str:
         values = dict(partition.values)
@@ -161,7 +181,7 @@ def interval_end(local: datetime, interval: Interval, zone: ZoneInfo) -> datetim
     Raises:
         OverflowError: the end is beyond the calendar.
     """
-    local_end = _add(local, interval)
+    local_end = add(local, interval)
     ends, jumps = [], []
     for begin, finish, offset in _constant_offsets(local_end, zone):
         first, last = max(begin, _instant(local, offset)), min(finish, _instant(local_end, offset))
@@ -176,7 +196,12 @@ def _instant(local: datetime, offset: timedelta) -> datetime:
     return (local - offset).replace(tzinfo=UTC)
 
 
-def _add(local: datetime, interval: Interval) -> datetime:
+def add(local: datetime, interval: Interval) -> datetime:
+    """Return a local time that is later by an interval; a day is cut to its month.
+
+    Raises:
+        OverflowError: it is beyond the calendar.
+    """
     months = local.month - 1 + interval.months
     year, month = local.year + months // 12, months % 12 + 1
     if year > 9999:
@@ -199,14 +224,30 @@ def _constant_offsets(
 
 
 def _changes(begin: datetime, last: datetime, zone: ZoneInfo) -> Sequence[datetime]:
+    found: list[datetime] = []
+    day = begin.date()
+    while day <= last.date():
+        found += _changes_of_day(day, zone)
+        if day == date.max:
+            break
+        day += timedelta(days=1)
+    return [change for change in found if begin < change < last]
+
+
+@functools.lru_cache(maxsize=4096)
+def _changes_of_day(day: date, zone: ZoneInfo) -> tuple[datetime, ...]:
+    """Return the clock changes after the begin of a day, UTC, and not after its end.
+
+    Thousands of partitions lie around the same few days.
+    """
     found = []
-    moment = begin
-    while moment < last:
+    moment = datetime(day.year, day.month, day.day, tzinfo=UTC)
+    for _ in range(_PROBES):
         following = moment + _PROBE
         if _offset(moment, zone) != _offset(following, zone):
             found.append(_change_between(moment, following, zone))
         moment = following
-    return found
+    return tuple(found)
 
 
 def _change_between(before: datetime, after: datetime, zone: ZoneInfo) -> datetime:

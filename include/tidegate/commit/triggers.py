@@ -6,6 +6,7 @@ exactly at the boundary is not enough (PC-T02, T04).
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -19,7 +20,6 @@ from tidegate.model.watermark import Evaluation, Reason
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from tidegate.commit.partition_time import PartitionTime
     from tidegate.config import PipelineConfig
     from tidegate.model.partition import Partition
 
@@ -46,6 +46,8 @@ class Tide:
     """The source has been silent for `idle_timeout` (PC-W07, `watermark.is_idle`)."""
     former: str | None = None
     """What the watermark was measured in, if the pipeline file says something else now."""
+    is_final: bool = False
+    """The source is closed, so that no watermark is higher (PC-M09); for one command only."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,8 @@ class _Pending:
 
     partition: Partition
     first_seen: datetime
+    clock: PartitionClock | None
+    end: datetime | None
 
 
 def evaluate(
@@ -62,6 +66,8 @@ def evaluate(
     *,
     first_seen: datetime,
     tide: Tide,
+    clock: PartitionClock | None = None,
+    end: datetime | None = None,
 ) -> Evaluation:
     """Evaluate one pending partition.
 
@@ -70,6 +76,9 @@ def evaluate(
         partition: the partition, with content that is staged and not committed.
         first_seen: the time of the announce of its first uncommitted rows (PC-T03).
         tide: what it is compared with.
+        clock: the reader of partition times, where many partitions share one; by default a new one.
+        end: the partition's end as the ledger has it, if it is known; for values that are made by
+            `day()`, `hour()` and `month()` it can be no other one.
 
     Returns:
         Committable or not, with a reason of the closed list PC-C02 and the values compared.
@@ -77,7 +86,8 @@ def evaluate(
     if not config.commit.policies:
         detail = "`commit.policies` is empty, so that nothing is ever committed"
         return _refused(Reason.NO_POLICY, detail, tide)
-    return TRIGGERS[config.commit.trigger](config, _Pending(partition, first_seen), tide)
+    pending = _Pending(partition, first_seen, clock, end)
+    return TRIGGERS[config.commit.trigger](config, pending, tide)
 
 
 def _by_process_time(config: PipelineConfig, pending: _Pending, tide: Tide) -> Evaluation:
@@ -97,17 +107,29 @@ def _by_partition_time(config: PipelineConfig, pending: _Pending, tide: Tide) ->
     partition = pending.partition
     if not partition.values:
         return Evaluation(True, None, "no partition keys: committed after each load", tide.now)
-    clock = PartitionClock.of(config)
+    clock = pending.clock or PartitionClock.of(config)
     try:
-        due = _due(clock.time(partition), config.commit.delay, partition)
+        boundary = pending.end if clock.made else None
+        boundary = boundary or clock.time(partition).boundary
+        due = _due(boundary, config.commit.delay, partition)
     except NoPartitionTime as unknown:
+        if unknown.reason is Reason.DEFAULT_PARTITION and (turn := _turn(config, pending, tide)):
+            return turn
         by_name = f"`{command('publish', config.name, partition)}` publishes it"
         detail = f"{unknown.detail}; {by_name}"
         if unknown.reason is Reason.DEFAULT_PARTITION and clock.made:
             detail += _put_aside(config, clock.made[0].column, partition)
         return _refused(unknown.reason, detail, tide)
+    return _against(config, due, tide)
+
+
+def _against(config: PipelineConfig, due: datetime, tide: Tide) -> Evaluation:
+    """Compare the watermark with the time that it must pass."""
     zone = ZoneInfo(config.timezone)
     must = clock_text(due, zone)
+    if tide.is_final:
+        detail = f"the source is closed: no row before {must} {zone.key} follows"
+        return Evaluation(True, None, detail, tide.now, due)
     if tide.watermark is None:
         missing = "no watermark yet: no load has brought an event time"
         if tide.former is not None:
@@ -129,14 +151,38 @@ def _by_partition_time(config: PipelineConfig, pending: _Pending, tide: Tide) ->
     return _refused(Reason.WATERMARK_BEHIND, detail, tide, due)
 
 
-def _due(when: PartitionTime, delay: timedelta, partition: Partition) -> datetime:
+def _turn(config: PipelineConfig, pending: _Pending, tide: Tide) -> Evaluation | None:
+    """Evaluate a partition without a time as the pipeline file says (PC-T17).
+
+    Returns:
+        None if only a command with its name publishes it.
+    """
+    turn, zone = config.commit.default_partition, ZoneInfo(config.timezone)
+    if turn.at_end:
+        detail = "it has no partition time; `commit.default_partition` says at_end"
+        if tide.is_final:
+            return Evaluation(True, None, f"{detail}, and the source is closed", tide.now)
+        final = command("publish", config.name, "--final")
+        return _refused(Reason.DEFAULT_PARTITION, f"{detail}: `{final}` publishes it", tide)
+    if turn.after is None:
+        return None
+    due = pending.first_seen + turn.after
+    seen = f"no partition time, first seen {clock_text(pending.first_seen, zone)}"
+    if tide.now > due:
+        detail = f"{seen}: over since {clock_text(due, zone)}"
+        return Evaluation(True, None, detail, tide.now, due)
+    detail = f"{seen}: due after {clock_text(due, zone)}; {_missing(tide.now, due)}"
+    return _refused(Reason.DEFAULT_PARTITION, detail, tide, due)
+
+
+def _due(boundary: datetime, delay: timedelta, partition: Partition) -> datetime:
     """Return the time that the watermark must pass.
 
     Raises:
         NoPartitionTime: it is beyond the calendar; other partitions are not stopped (PC-T05).
     """
     try:
-        return when.boundary + delay
+        return boundary + delay
     except OverflowError as beyond:
         detail = f"{partition}: its time and `commit.delay` lead beyond the calendar"
         raise NoPartitionTime(Reason.TIME_UNPARSABLE, detail) from beyond
@@ -167,6 +213,7 @@ def _missing(found: datetime, due: datetime) -> str:
     return f"{span_text(due - found)} missing"
 
 
+@functools.lru_cache(maxsize=16384)
 def clock_text(moment: datetime, zone: ZoneInfo) -> str:
     """Return an instant as wall clock time of a zone, to the minute if that is exact.
 

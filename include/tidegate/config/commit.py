@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     AfterValidator,
@@ -14,8 +14,20 @@ from pydantic import (
     model_validator,
 )
 
+from tidegate.config.completeness import (
+    Condition,
+    CountsConfig,
+    DefaultPartition,
+    ExpectedConfig,
+    Require,
+)
 from tidegate.config.late_data import LateDataConfig
-from tidegate.config.policies import Policy, PolicyConfig, SuccessFilePolicy
+from tidegate.config.policies import (
+    CLASS_NAME,
+    Policy,
+    PolicyConfig,
+    SuccessFilePolicy,
+)
 from tidegate.config.section import (
     AnyPath,
     Duration,
@@ -24,6 +36,7 @@ from tidegate.config.section import (
     Size,
     words,
 )
+from tidegate.config.sparse import SparseSection
 from tidegate.config.target import OWNER_FILE
 from tidegate.config.time_format import TimeFormat
 from tidegate.config.words import KeyProblem
@@ -130,8 +143,10 @@ class GateConfig(Section):
     """Size up to which a partition is checked with pandas; larger ones are checked with Spark."""
 
 
-class PartitionTimeConfig(Section):
+class PartitionTimeConfig(SparseSection):
     """How to read a time from partition values not made by `day()`, `hour()` or `month()`."""
+
+    sparse: ClassVar[tuple[str, ...]] = ("extractor", "parameters")
 
     pattern: str | None = Field(None, min_length=1)
     """Text with `$key` for partition values; the first value alone by default (PC-T10)."""
@@ -141,6 +156,26 @@ class PartitionTimeConfig(Section):
     """Let days and hours overflow as Flink does (PC-T14)."""
     interval: PartitionLength | None = None
     """The length of one partition in local time (PC-T20)."""
+    extractor: str | None = Field(None, alias="class")
+    """`module:Class` with a method `extract(keys, values)` that returns a local time (PC-T18)."""
+    parameters: tuple[str, ...] = ()
+    """Texts that the class is built with."""
+
+    @model_validator(mode="after")
+    def _one_way(self) -> PartitionTimeConfig:
+        if self.extractor is None:
+            if self.parameters:
+                problem = "belongs to `class`"
+                raise KeyProblem(problem, key="parameters")
+            return self
+        if not CLASS_NAME.fullmatch(self.extractor):
+            problem = f"expected `module:Class`, found '{self.extractor}'"
+            raise KeyProblem(problem, key="class")
+        for name in ("pattern", "formatter", "lenient"):
+            if getattr(self, name):
+                problem = "decides nothing beside `class`, which returns the time itself"
+                raise KeyProblem(problem, key=name)
+        return self
 
     @field_validator("formatter")
     @classmethod
@@ -167,8 +202,10 @@ class MarkerConfig(Section):
         return name
 
 
-class CommitConfig(Section):
+class CommitConfig(SparseSection):
     """When a partition is committed, and which policies run."""
+
+    sparse: ClassVar[tuple[str, ...]] = ("require", "counts", "expected", "default_partition")
 
     trigger: Annotated[Trigger, words(Trigger)] = "partition-time"
     delay: Duration = timedelta(0)
@@ -177,11 +214,31 @@ class CommitConfig(Section):
     """In this order; an empty list publishes nothing (PC-A01)."""
     partition_time: PartitionTimeConfig | None = None
     marker: MarkerConfig = MarkerConfig()
+    require: Require = None
+    """The conditions that all have to hold: `trigger`, `counts`, `gate`, `approval`. By default
+    the trigger and everything that is configured; `approval` lets no revision pass without a
+    person."""
+    counts: CountsConfig | None = None
+    """The rows that a complete partition has."""
+    expected: ExpectedConfig | None = None
+    """A calendar of the partitions that have to come."""
+    default_partition: DefaultPartition = DefaultPartition()
+    """When the partition of rows without a time is committed: `never` by itself, `at_end` of the
+    source, or `{after: 2d}` since its first rows were seen."""
 
     @property
     def waits_for_watermark(self) -> bool:
         """Whether a partition waits until the event time has passed its end."""
-        return self.trigger == "partition-time"
+        return self.trigger == "partition-time" and self.requires("trigger")
+
+    def requires(self, condition: Condition) -> bool:
+        """Return whether a partition is committed only if this condition holds (PC-C01).
+
+        A gate judges where there is one, whatever is said here.
+        """
+        if self.require is not None:
+            return condition in self.require
+        return condition == "trigger" or (condition == "counts" and self.counts is not None)
 
 
 class ExecuteConfig(Section):

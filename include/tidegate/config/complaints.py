@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 
 # Keys of the specifications that have another form here; the error says which.
 _ELSEWHERE = {
-    "commit.require": NOT_BUILT,
-    "commit.expected": NOT_BUILT,
-    "commit.counts": NOT_BUILT,
-    "commit.default_partition": "is always 'never': publish it by `tidegate publish`",
     "commit.late": "is written `commit.late_data`",
     "source.require_marker": NOT_BUILT,
     "source.poll_interval": "is the schedule of the DAG: `dag.schedule`",

@@ -20,6 +20,7 @@ from pydantic import (
 
 from tidegate.config.commit import CommitConfig, EventTimeConfig, ExecuteConfig, GateConfig
 from tidegate.config.environment import PLACEHOLDER
+from tidegate.config.requirements import Surroundings, check_completeness
 from tidegate.config.retention import RetentionConfig
 from tidegate.config.section import Section, overlap
 from tidegate.config.sources import AnySource, SourceConfig, of_one_kind
@@ -249,7 +250,7 @@ class PipelineConfig(Section):
         notes = []
         commit, fields = self.commit, self.target.partition_by
         made = time_fields(fields, self.event_time.column if self.event_time else None)
-        if fields and not commit.waits_for_watermark and commit.delay == timedelta(0):
+        if fields and commit.trigger == "process-time" and commit.delay == timedelta(0):
             notes.append(
                 "`commit.trigger: process-time` with `delay: 0s` publishes a partition at the "
                 "first load that touches it; rows that arrive later become further revisions"
@@ -273,10 +274,13 @@ class PipelineConfig(Section):
         return notes
 
     def _secret_notes(self) -> list[str]:
+        addresses = {f"source.{key}": value for key, value in self.source.connection.items()}
+        if self.commit.counts is not None and self.commit.counts.connection is not None:
+            addresses["commit.counts.connection"] = self.commit.counts.connection
         return [
-            f"`source.{key}` is in plain text and is stored in plans; "
+            f"`{key}` is in plain text and is stored in plans; "
             "write `${env:NAME}` and set the variable where the pipeline runs"
-            for key, value in self.source.connection.items()
+            for key, value in addresses.items()
             if not PLACEHOLDER.search(value)
             and (_SECRET_KEY.search(key) or _ADDRESS_SECRET.search(value))
         ]
@@ -313,6 +317,10 @@ class PipelineConfig(Section):
         self._check_upsert()
         self._check_columns()
         self._check_partition_time()
+        judges = self.gate is not None or any(rule.on_failure == "hold" for rule in self.rows)
+        column = self.event_time.column if self.event_time else None
+        fields, write = self.target.partition_by, self.target.write
+        check_completeness(self.commit, Surroundings(fields, column, judges, write))
         return self
 
     def _check_late_data(self) -> None:

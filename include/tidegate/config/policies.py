@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
     from pydantic_core import CoreSchema
 
-_CLASS = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+CLASS_NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
+"""`module:Class`, which is imported where it is used."""
 _REFUSED = {"metastore": f"{NOT_BUILT}, so no pipeline has a metastore; use [success-file]"}
 
 
@@ -109,7 +110,7 @@ class CustomPolicy(PolicyConfig):
     @field_validator("custom")
     @classmethod
     def _class_name(cls, custom: str) -> str:
-        if not _CLASS.fullmatch(custom):
+        if not CLASS_NAME.fullmatch(custom):
             msg = f"expected `module:Class`, found '{custom}'"
             raise ValueError(msg)
         return custom

@@ -101,6 +101,16 @@ class TimeFormat:
             msg = f"'{text}' is no real date and time: {problem}"
             raise TimeUnreadable(msg) from problem
 
+    def write(self, local: datetime) -> str:
+        """Return the text of a local time, whose numbers have as many digits as there are letters.
+
+        Only for compiled letters; Flink's own form has two texts for one midnight.
+        """
+        return "".join(
+            _literal(token) if token[0] not in _LETTERS else _number_text(token, local)
+            for token in _tokens(self.letters or "")
+        )
+
     def _resolve(self, fields: Mapping[str, str], *, lenient: bool) -> datetime:
         number = {name: int(digits) for name, digits in fields.items() if name != "fraction"}
         number["year"] += self.century
@@ -151,6 +161,15 @@ def _digits(token: str) -> tuple[str, bool]:
         msg = f"'{token}' is not read; the number has at most two digits"
         raise ValueError(msg)
     return ("[0-9]{1,19}", False) if count == 1 else ("[0-9]{2}", True)
+
+
+def _number_text(token: str, local: datetime) -> str:
+    count, name = len(token), _LETTERS[token[0]]
+    if name == "fraction":
+        return f"{local.microsecond:06d}".ljust(count, "0")[:count]
+    if name == "year" and count == 2:
+        return f"{local.year % 100:02d}"
+    return f"{getattr(local, name):0{count}d}"
 
 
 def _refuse_holes(letters: str, fields: Sequence[str]) -> None:

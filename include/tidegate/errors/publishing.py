@@ -228,3 +228,38 @@ class ChangesGone(TerminalError):
         "is made anew from the changes of all windows, and those of window {window} are gone: "
         "{path}. Read the partition as it is now with `tidegate rebuild PIPELINE PARTITION`."
     )
+
+
+class CountsUnreadable(TransientError):
+    """The upstream counts of a pipeline's partitions cannot be read (PC-C03)."""
+
+    place: str
+    problem: str
+    template = (
+        "{place}: the upstream counts cannot be read: {problem}. The partitions that need them "
+        "wait, and the next look reads again. Correct `commit.counts` if that cannot succeed."
+    )
+
+
+class SourceBacklog(TerminalError):
+    """A pipeline's source was declared closed, and has changes that were not loaded (PC-M09)."""
+
+    pipeline: str
+    found: str
+    template = (
+        "pipeline '{pipeline}': expected a source whose changes are all loaded; found {found}. "
+        "Nothing was published. Run `tidegate load {pipeline}`, then "
+        "`tidegate publish {pipeline} --final` again."
+    )
+
+
+class ExtractorUnknown(TerminalError):
+    """A reader of partition times that the pipeline file names cannot be built (PC-T18)."""
+
+    extractor: str
+    problem: str
+    template = (
+        "partition time '{extractor}' cannot be used: {problem}. Name a `module:Class` with a "
+        "method extract(keys, values) in `commit.partition_time.class`, importable where loads and "
+        "publishes run."
+    )

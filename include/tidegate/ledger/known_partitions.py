@@ -20,9 +20,12 @@ if TYPE_CHECKING:
 _OPEN = (PublicationState.PROPOSED.value, *BEGUN)
 
 
-def read_known_partitions(engine: sa.Engine, name: str) -> tuple[KnownPartition, ...]:
+def read_known_partitions(
+    engine: sa.Engine, name: str, *, waiting_only: bool = False
+) -> tuple[KnownPartition, ...]:
     """Return every partition in order of partition time, then path (PC-T05).
 
+    Those with nothing pending are left out on request: their number grows with the history.
     The number of queries does not depend on how many there are, but for two more for each
     publication that was approved and is not committed yet.
     """
@@ -38,14 +41,18 @@ def read_known_partitions(engine: sa.Engine, name: str) -> tuple[KnownPartition,
             and is_approved(row)
             and lapse(connection, row, as_shown=True) is None
         }
-        contributions = _by_partition(
-            connection, _all(contribution, name).order_by(contribution.c.window)
-        )
-        revisions = _by_partition(connection, _newest_revisions(name))
+        brought = _all(contribution, name).order_by(contribution.c.window)
+        newest, known = _newest_revisions(name), _all(partition, name)
+        if waiting_only:
+            waits = partition.c.pipeline == name, partition.c.pending != "none"
+            waiting = sa.select(partition.c.partition).where(*waits)
+            brought = brought.where(contribution.c.partition.in_(waiting))
+            newest = newest.where(revision.c.partition.in_(waiting))
+            known = known.where(*waits)
+        contributions = _by_partition(connection, brought)
+        revisions = _by_partition(connection, newest)
         states = connection.execute(
-            _all(partition, name).order_by(
-                partition.c.start.is_(None), partition.c.start, partition.c.partition
-            )
+            known.order_by(partition.c.start.is_(None), partition.c.start, partition.c.partition)
         ).mappings()
         return tuple(
             _read(

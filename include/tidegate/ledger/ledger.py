@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tidegate.ledger.clock import database_time
 from tidegate.ledger.connect import keeping_open
 from tidegate.ledger.contributions import Contributions
+from tidegate.ledger.expected import Expected
 from tidegate.ledger.known_partitions import read_known_partitions
 from tidegate.ledger.partitions import Partitions
 from tidegate.ledger.pipelines import Pipelines
@@ -63,9 +64,18 @@ class Ledger:
         """Its partitions and claims."""
         return Partitions(self.engine, self.name, self.clock)
 
-    def known_partitions(self) -> tuple[KnownPartition, ...]:
-        """Return all that is known of every partition, in order of partition time (PC-T05)."""
-        return read_known_partitions(self.engine, self.name)
+    @cached_property
+    def expected(self) -> Expected:
+        """Its partitions that a calendar expects."""
+        return Expected(self.engine, self.name)
+
+    def known_partitions(self, *, waiting_only: bool = False) -> tuple[KnownPartition, ...]:
+        """Return all that is known of every partition, in order of partition time (PC-T05).
+
+        Args:
+            waiting_only: leave out partitions that have nothing pending.
+        """
+        return read_known_partitions(self.engine, self.name, waiting_only=waiting_only)
 
     @cached_property
     def publications(self) -> Publications:

@@ -44,14 +44,22 @@ def read_overview(engine: sa.Engine) -> tuple[PipelineOverview, ...]:
         partition.c.pending,
         is_published.label("published"),
         sa.case((is_published, _has_new_window()), else_=sa.false()).label("late"),
+        partition.c.alarm.is_not(None).label("alarmed"),
     ).subquery()
-    kinds = (waiting.c.pipeline, waiting.c.pending, waiting.c.published, waiting.c.late)
+    kinds = (
+        waiting.c.pipeline,
+        waiting.c.pending,
+        waiting.c.published,
+        waiting.c.late,
+        waiting.c.alarmed,
+    )
     counts = sa.select(*kinds, sa.func.count()).group_by(*kinds)
     with reading(engine) as connection:
         found = connection.execute(known).mappings().all()
         states: dict[str, Counter[str]] = defaultdict(Counter)
-        for name, pending, published, late, count in connection.execute(counts):
-            states[name][state_name(pending, published, is_late=late)] += count
+        for name, pending, published, late, alarmed, count in connection.execute(counts):
+            state = state_name(pending, published, is_late=late, is_missing=alarmed)
+            states[name][state] += count
     return tuple(
         PipelineOverview(
             pipeline=rows.read_pipeline(row),

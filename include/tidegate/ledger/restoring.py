@@ -124,6 +124,7 @@ def clear_rows(ledger: Ledger, before: Fenced, identity: Mapping[str, str], targ
                 checkpoint=None,
                 watermark=None,
                 watermark_step=None,
+                expected=None,
                 **_fences(before, 0),
             )
         )

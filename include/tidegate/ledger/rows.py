@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from tidegate.ledger.schema import publication, revision
 from tidegate.model.aside import Aside
+from tidegate.model.expected import Alarm
 from tidegate.model.instant import DataInterval, Instant, InstantRange
 from tidegate.model.ledger_rows import (
     PartitionState,
@@ -121,6 +122,7 @@ def read_partition_state(row: Row) -> PartitionState:
         owner=row["claim_owner"],
         expires=row["claim_expires"],
         reserved=row["reserved"],
+        alarm=optional(Alarm, row["alarm"]),
     )
 
 

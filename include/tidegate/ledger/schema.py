@@ -60,6 +60,7 @@ pipeline = sa.Table(
     sa.Column("next_number", sa.BigInteger, nullable=False),
     sa.Column("first_fence", sa.BigInteger, nullable=False),
     sa.Column("registered_at", UtcText, nullable=False),
+    sa.Column("expected", CanonicalJson),
 )
 
 window = sa.Table(
@@ -157,6 +158,7 @@ partition = sa.Table(
     sa.Column("claim_expires", UtcText),
     sa.Column("number", sa.BigInteger, nullable=False, default=0),
     sa.Column("reserved", sa.BigInteger, nullable=False, default=0),
+    sa.Column("alarm", CanonicalJson),
     sa.CheckConstraint("pending IN ('none', 'pending', 'held')", name="partition_pending"),
 )
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from tidegate.model.expected import Alarm
 from tidegate.model.instant import Instant
 from tidegate.model.message import Contribution, RunSummary
 from tidegate.model.partition import Partition
@@ -107,24 +108,38 @@ class PartitionState(Value):
     reserved: int = 0
     """The number last reserved for a commit plan, verdict or decision; 0: none by this ledger.
     """
+    alarm: Alarm | None = field(default=None, metadata={SPARSE: True})
+    """What was told last about it, if it is expected by a calendar."""
 
     @property
     def name(self) -> str:
         """Its state in a word, see `state_name`."""
-        return state_name(self.pending, self.revision)
+        return state_name(self.pending, self.revision, is_missing=self.alarm is not None)
+
+    @property
+    def standing_alarm(self) -> Alarm | None:
+        """The alarm that was raised since its revision; None if there is none, or it was mended."""
+        alarm = self.alarm
+        is_mended = self.pending == "none" and self.revision > 0
+        return None if alarm is None or is_mended or alarm.revision != self.revision else alarm
 
 
-def state_name(pending: str, revision: int, *, is_late: bool = True) -> str:
-    """Return the state of a partition: `committed`, `pending`, `held`, `empty`, `late`, `changed`.
+def state_name(
+    pending: str, revision: int, *, is_late: bool = True, is_missing: bool = False
+) -> str:
+    """Return the state of a partition in a word.
+
+    It is `committed`, `pending`, `held`, `empty`, `missing`, `late` or `changed`.
 
     Args:
         pending: see `PartitionState`.
         revision: its number; 0: it was never published.
         is_late: whether a window waits that its revision does not have, so that it is `late`; else
             what it has was replayed or rebuilt, and it is `changed`.
+        is_missing: whether a calendar expected it, and an alarm was raised.
     """
     if pending == "none":
-        return "committed" if revision else "empty"
+        return "committed" if revision else "missing" if is_missing else "empty"
     if pending == "pending" and revision:
         return "late" if is_late else "changed"
     return pending

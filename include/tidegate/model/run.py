@@ -66,6 +66,8 @@ class Announced(Value):
     windows: tuple[int, ...]
     watermark: datetime | None
     summary: RunSummary
+    expected: tuple[Partition, ...] | None = field(default=None, metadata={SPARSE: True})
+    """Partitions without rows that a calendar expects, and that are published without files."""
 
     def joined(self, later: Announced) -> Announced:
         """Add what the same run announced afterwards."""
@@ -74,6 +76,7 @@ class Announced(Value):
             windows=(*self.windows, *later.windows),
             watermark=later.watermark,
             summary=self.summary.merged(later.summary),
+            expected=(*(self.expected or ()), *(later.expected or ())) or None,
         )
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import Enum
+from typing import Any
 
 from tidegate.model.wire import SPARSE, Value
 
@@ -71,6 +73,21 @@ class Reason(Enum):
 
 
 @dataclass(frozen=True)
+class ConditionResult(Value):
+    """What came of one condition of `commit.require` (PC-C01)."""
+
+    name: str
+    """`trigger`, `counts`, `gate` or `approval`."""
+    holds: bool | None
+    """None: it is asked once those before it hold."""
+    reason: Reason | None
+    detail: str
+    """A text for people, as in `Evaluation`."""
+    inputs: Mapping[str, Any]
+    """The values that were compared, for machines."""
+
+
+@dataclass(frozen=True)
 class Evaluation(Value):
     """The outcome of evaluating one pending partition; the ledger has the latest."""
 
@@ -88,7 +105,26 @@ class Evaluation(Value):
     """The run that said last that it waits for the partition; it may have ended since."""
     failed: str | None = None
     """When the last attempt to publish it ended with an error, and which; until it succeeds."""
+    conditions: tuple[ConditionResult, ...] | None = field(default=None, metadata={SPARSE: True})
+    """Every condition with its result; None: only the trigger is asked before the gate."""
+
+    @property
+    def reasons(self) -> tuple[Reason, ...]:
+        """Every reason why it is not committed, the decisive one first."""
+        more = [item.reason for item in self.conditions or () if item.holds is False]
+        return tuple(dict.fromkeys(reason for reason in (self.reason, *more) if reason))
+
+    @property
+    def failing(self) -> str:
+        """Every reason with its values, in one line; empty if there is none."""
+        if self.reason is None:
+            return ""
+        told = {self.reason: self.detail}
+        for item in self.conditions or ():
+            if item.holds is False and item.reason is not None:
+                told.setdefault(item.reason, item.detail)
+        return "; ".join(f"{reason.value}: {detail}" for reason, detail in told.items())
 
     def to_line(self) -> str:
-        """Return the reason and its values, for a line of a log."""
-        return f"{self.reason.value}: {self.detail}" if self.reason else self.detail
+        """Return the reasons and their values, for a line of a log."""
+        return self.failing or self.detail

@@ -24,8 +24,10 @@ from tidegate.errors.commands import naming
 from tidegate.ledger import Ledger, open_engine
 from tidegate.ledger.holder import Holder, Life
 from tidegate.model.publication import Approval, Outcome
+from tidegate.pipeline.publish.counting import UpstreamReader
 from tidegate.pipeline.publish.deciding import Decisions
 from tidegate.pipeline.publish.evaluating import Evaluator
+from tidegate.pipeline.publish.expecting import Reviewer
 from tidegate.pipeline.state.behind import Watch
 from tidegate.pipeline.state.holders import life_of
 from tidegate.pipeline.state.kept_ledger import keeping_ledger_open
@@ -43,6 +45,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime
 
+    from tidegate.model.expected import Review
     from tidegate.model.file_sizes import FileSizes
     from tidegate.model.ledger_rows import PartitionState
     from tidegate.model.message import Contribution
@@ -73,7 +76,16 @@ class PipelineControl:
 
     @cached_property
     def _evaluator(self) -> Evaluator:
-        return Evaluator(self.config, self.ledger)
+        return Evaluator(self.config, self.ledger, self.upstream.at)
+
+    @cached_property
+    def _reviewer(self) -> Reviewer:
+        return Reviewer(self.config, self.ledger, self._evaluator)
+
+    @cached_property
+    def upstream(self) -> UpstreamReader:
+        """Reads the upstream counts of its partitions, if it has any."""
+        return UpstreamReader(self.config, self.storage)
 
     @cached_property
     def _watch(self) -> Watch:
@@ -218,6 +230,16 @@ class PipelineControl:
         """
         self._check_identity()
         return self._evaluator.evaluate(partition, now, waiting)
+
+    @keeping_ledger_open
+    def review(self, now: datetime) -> Review:
+        """Evaluate all pending partitions, go on with the calendar, and raise each alarm once.
+
+        Raises:
+            LedgerLost: the ledger has lost the pipeline.
+        """
+        self._check_known()
+        return self._reviewer.review(now)
 
     @keeping_ledger_open
     def decide(

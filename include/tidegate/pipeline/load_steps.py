@@ -138,12 +138,15 @@ class LoadSteps(PipelineParts):
     def announce(self, planned: Sequence[PlannedWindow], now: datetime) -> Announced:
         """Seal the windows of a run; with none, let an idle source move the watermark.
 
+        Afterwards every pending partition is evaluated, touched or not (PC-T01).
+
         Raises:
             PipelineChanged: the pipeline file is not the one that was registered.
         """
         self._check_identity()
         with self._keeping_failure(), self.renewing(planned) as held:
             announced = self._announcer.announce(planned, now, held)
+            reviewed = self._reviewer.review(now)
         self._failure.forget()
         aside = (announced.summary.rows_aside or {}).items()
         _log.info(
@@ -158,7 +161,7 @@ class LoadSteps(PipelineParts):
                 windows=list(announced.windows), partitions=len(announced.partitions)
             ),
         )
-        return announced
+        return replace(announced, expected=reviewed.marked or None)
 
     def load(self, run: Run, now: datetime, executors: ExecutorFactory) -> Announced:
         """Do a whole load in this process: plan, stage, announce.

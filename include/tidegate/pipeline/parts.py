@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
+from tidegate.commit.partition_time import PartitionClock
 from tidegate.errors import PlacesMoved
 from tidegate.pipeline.control import PipelineControl
 from tidegate.pipeline.load.announce import Announcer
@@ -100,6 +101,7 @@ class PipelineParts(PipelineControl):
             watch=self._watch,
             compactor=self._compactor,
             late=self._late_rows,
+            reviewer=self._reviewer,
         )
 
     @property
@@ -193,7 +195,9 @@ class PipelineParts(PipelineControl):
         Raises:
             PipelineChanged, TargetOwned, WorkUnfit, WorkOwned, LedgerLost, WorkElsewhere,
                 PlacesOverlap: they are not.
+            ExtractorUnknown: the class that reads partition times cannot be built.
         """
+        PartitionClock.of(self.config)
         adopt(self.config, self.roots, self.ledger, self.storage, now, self.source)
         own_late_root(self.roots, self.ledger, self.storage)
 

@@ -19,6 +19,7 @@ from tidegate.errors import (
     PartitionNotFound,
     PartitionStands,
     PublicationLapsed,
+    SourceBacklog,
     TidegateError,
 )
 from tidegate.errors.commands import naming
@@ -284,7 +285,49 @@ class PublishSteps(PipelineParts):
     def publish_all(self, owner: str, now: datetime) -> Iterator[PublishOutcome]:
         """Publish every pending partition, in order of partition time; see `publish_each`."""
         self.own(now)
+        self._reviewer.review(now)
         yield from self.publish_each(self.unpublished(), owner, now)
+
+    def publish_final(
+        self, owner: str, now: datetime, override: Override
+    ) -> Iterator[PublishOutcome]:
+        """Publish every pending partition as if the watermark were at its maximum (PC-M09, W09).
+
+        The watermark is not stored. Counts, gate and approval apply as ever.
+
+        Args:
+            owner: who claims them.
+            now: clock of the command.
+            override: a person's word that the source is closed, kept with each revision for which
+                the watermark alone was not enough.
+
+        Raises:
+            SourceBacklog: the source has changes that no window took in; nothing was published.
+        """
+        self.own(now)
+        self._check_closed(now)
+        self._reviewer.review(now, is_final=True)
+        for partition in self.unpublished():
+            looked = self._evaluator.at_end(partition, now)
+            word = override if looked is not None and looked.committable else None
+            yield from self.publish_each([partition], owner, now, word)
+
+    def _check_closed(self, now: datetime) -> None:
+        state = self.ledger.pipeline.find()
+        if state is None:
+            return
+        found = None
+        held = self.ledger.windows.open()
+        timeline = self.looking().source.timeline
+        pin = timeline.pin(now, state.source_identity, after=state.checkpoint)
+        if held is not None:
+            found = f"window {held.window.sequence} open"
+        elif pin.held_back is not None:
+            found = "changes that wait for a pending write"
+        elif pin.head is not None and timeline.following(pin, state.checkpoint).instants:
+            found = f"changes after {state.checkpoint.id if state.checkpoint else 'none'}"
+        if found is not None:
+            raise SourceBacklog(pipeline=self.config.name, found=found)
 
     def publish_each(
         self,

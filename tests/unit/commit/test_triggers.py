@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tidegate.commit.partition_time import PartitionClock
 from tidegate.commit.triggers import Tide, clock_text, evaluate, span_text
 from tidegate.config import EventTimeConfig, PipelineConfig
 from tidegate.model.partition import DEFAULT_NAME, Partition
@@ -430,3 +431,36 @@ def test_partition_whose_time_is_unknown_says_why() -> None:
 )
 def test_clock_text_is_as_short_as_is_exact(after: timedelta, text: str) -> None:
     assert clock_text(NOW + after, ZoneInfo("UTC")) == text
+
+
+@pytest.mark.parametrize("path", ["dt=2020-03-08/hr=01", "dt=2020-11-01/hr=01"])
+def test_stored_end_of_a_made_partition_is_the_one_that_is_read(path: str) -> None:
+    config = pipeline(MADE, "America/New_York")
+    partition = Partition.parse(path, ("dt", "hr"), DEFAULT_NAME)
+    _, end = PartitionClock.of(config).bounds(partition)
+    tide = Tide(NOW, utc("2020-06-01T00:00"))
+
+    stored = evaluate(config, partition, first_seen=NOW, tide=tide, end=end)
+
+    assert stored == evaluate(config, partition, first_seen=NOW, tide=tide)
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Shanghai"])
+def test_largest_watermark_passes_every_partition_time(zone: str) -> None:
+    """PC-T35, M09."""
+    for config in (flink("70min", zone), pipeline(MADE, zone, delay="10m")):
+        partition = Partition.parse(HOURLY, ("dt", "hr"), DEFAULT_NAME)
+
+        found = evaluate(config, partition, first_seen=NOW, tide=Tide(NOW, None, is_final=True))
+
+        assert found.committable
+        assert found.reason is None
+
+
+def test_closed_source_leaves_process_time_alone() -> None:
+    config = pipeline(PLAIN, trigger="process-time", delay="1h")
+    partition = Partition.parse(HOURLY, ("dt", "hr"), DEFAULT_NAME)
+
+    found = evaluate(config, partition, first_seen=NOW, tide=Tide(NOW, None, is_final=True))
+
+    assert found.reason is Reason.DELAY_NOT_ELAPSED

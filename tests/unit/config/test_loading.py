@@ -547,8 +547,8 @@ MISTAKES = {
         "taken from a column",
     ),
     "key that a later version has": (
-        "commit: {require: [trigger, gate]}",
-        "commit.require",
+        "compaction: {enabled: true}",
+        "compaction",
         9,
         "is not in this version of Tidegate",
     ),

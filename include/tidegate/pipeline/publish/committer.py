@@ -27,7 +27,7 @@ from tidegate.model.publication import (
 )
 from tidegate.model.run import Committed, Proposal
 from tidegate.pipeline.publish.commit_plans import CommitPlans, writes_marker
-from tidegate.pipeline.publish.gating import failed_why
+from tidegate.pipeline.publish.judged import failed_why
 from tidegate.pipeline.state.again import again_if
 from tidegate.pipeline.state.work import check_not_ending
 
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from tidegate.pipeline.publish.compacting import Compactor
     from tidegate.pipeline.publish.content import Contents
     from tidegate.pipeline.publish.evaluating import Evaluator
+    from tidegate.pipeline.publish.expecting import Reviewer
     from tidegate.pipeline.publish.finishing import Finisher
     from tidegate.pipeline.publish.gating import Gatekeeper
     from tidegate.pipeline.publish.late import LateRows
@@ -74,6 +75,7 @@ class Committer:
     compactor: Compactor
     """Works out what the next revision is made of."""
     late: LateRows
+    reviewer: Reviewer
 
     def propose(
         self,
@@ -157,7 +159,7 @@ class Committer:
         if done is not None and done.state is PublicationState.RECORDED and done.verdict:
             return done.verdict
         entry = self.contents.proposed(partition, publication)
-        if entry.verdict is not None and entry.may_be_committed:
+        if entry.verdict is not None and self._is_passed(entry):
             return entry.verdict
         # Before a number is reserved: afterwards the ledger would seem to know an older record.
         self.watch.check_records(partition)
@@ -327,8 +329,9 @@ class Committer:
         """Return whether the content of a partition, which would not change, is published."""
         if revision:
             return self._is_marked(partition)
-        # A static partition is complete without rows, too (PC-F31, V10).
-        return not self.contents.is_declared_empty(partition)
+        # A static partition is complete without rows, too (PC-F31, V10), and so is an expected one.
+        is_empty_too = self.contents.is_declared_empty(partition)
+        return not is_empty_too and not self.reviewer.is_marked_empty(partition)
 
     def _is_marked(self, partition: Partition) -> bool:
         """Return whether the current revision has its marker; one taken back has none."""
@@ -347,13 +350,18 @@ class Committer:
 
     def _committable(self, partition: Partition, publication: str) -> PublicationEntry:
         entry = self.contents.proposed(partition, publication)
-        if not entry.may_be_committed:
+        if not self._is_passed(entry):
             raise NotApproved(
                 pipeline=self.config.name,
                 partition=str(partition),
                 outcome=entry.verdict.outcome.value if entry.verdict else "not checked",
             )
         return entry
+
+    def _is_passed(self, entry: PublicationEntry) -> bool:
+        """Return whether the gate passed it, and a person approved it if that is required."""
+        is_asked = self.config.commit.requires("approval") and not entry.is_approved
+        return entry.may_be_committed and not is_asked
 
     def _check_turn(self, entry: PublicationEntry, now: datetime, *, by_command: bool) -> None:
         """Evaluate the trigger again, unless a person overrode it."""

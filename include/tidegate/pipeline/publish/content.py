@@ -139,12 +139,12 @@ class Contents:
         A lost plan is skipped: no rows depend on it. Windows that were reset are included only if
         the reset found no file to take columns from.
         """
-        for item in reversed(self.ledger.contributions.to(partition)):
-            planned = self._planned(item.window, item.plan_digest)
+        for window, digest, replaces in self._plans_of(partition):
+            planned = self._planned(window, digest)
             if planned is None:
                 continue
             yield planned.columns
-            if item.kind.replaces and not set(planned.columns.names) <= planned.path_columns:
+            if replaces and not set(planned.columns.names) <= planned.path_columns:
                 return
 
     def columns_of(self, publication: Publication) -> list[pa.Schema | None]:
@@ -170,6 +170,19 @@ class Contents:
         published = [name for name in names if name not in config.unpublished]
         columns = pa.schema([schema.field(name) for name in published])
         return _Planned(columns, frozenset(source.path_columns))
+
+    def _plans_of(self, partition: Partition) -> Iterator[tuple[int, str, bool]]:
+        """Yield window, plan digest and whether it replaces others, newest first.
+
+        A partition that no window touched, which a calendar expects, has the columns of others.
+        """
+        brought = self.ledger.contributions.to(partition)
+        for item in reversed(brought):
+            yield item.window, item.plan_digest, item.kind.replaces
+        if not brought:
+            for window in reversed(self.ledger.windows.all()):
+                if window.sealed and window.plan_digest is not None:
+                    yield window.window.sequence, window.plan_digest, False
 
     def commit_plan(self, path: str) -> CommitPlan:
         """Read the plan of one commit, whose path in the work directory the ledger has."""

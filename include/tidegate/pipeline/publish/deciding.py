@@ -12,7 +12,8 @@ from tidegate.model.counting import set_aside
 from tidegate.model.publication import Approval, DecisionRecord
 from tidegate.model.watermark import Evaluation, Reason
 from tidegate.model.wire import pretty
-from tidegate.pipeline.publish.gating import LATE_CHECK, is_news
+from tidegate.pipeline.publish.gating import is_news
+from tidegate.pipeline.publish.judged import LATE_CHECK, decided_why
 from tidegate.pipeline.state.again import again_if
 from tidegate.stage import layout
 
@@ -174,11 +175,9 @@ def _decided_why(entry: PublicationEntry | None, approval: Approval) -> Evaluati
 
     An earlier answer that this one takes back is named, because somebody else may have given it.
     """
-    verdict = entry.verdict if entry else None
-    failed = verdict.critical_text if verdict else ""
     words = f"{'approved' if approval.approved else 'rejected'} by {approval.by}"
     comment = f": {approval.comment}" if approval.comment else ""
     before = entry.approval if entry else None
     if before is not None and before.approved != approval.approved:
         comment += f" (before: {'approved' if before.approved else 'rejected'} by {before.by})"
-    return Evaluation(False, Reason.GATE_FAILED, f"{failed} — {words}{comment}", approval.at)
+    return decided_why(entry.verdict if entry else None, f"{words}{comment}", approval.at)

@@ -1,19 +1,23 @@
-"""Evaluate whether a partition may be committed now: the trigger on ledger and clock (PC-C01)."""
+"""Evaluate whether a partition may be committed now: on ledger, clock and counts (PC-C01)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
+from tidegate.commit.completeness import Waiting, evaluate_conditions
 from tidegate.commit.late_rows import has_news, held_rows, look_at_held
-from tidegate.commit.triggers import Tide, evaluate
+from tidegate.commit.partition_time import PartitionClock
+from tidegate.commit.triggers import Tide
 from tidegate.commit.watermark import is_idle
-from tidegate.errors import NotCommittable
+from tidegate.errors import NotCommittable, PolicyFailed
 from tidegate.errors.commands import naming
+from tidegate.model.counting import counting
 from tidegate.model.watermark import Evaluation, Reason
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from tidegate.commit.late_rows import LateLook
@@ -24,6 +28,7 @@ if TYPE_CHECKING:
     from tidegate.model.message import Contribution
     from tidegate.model.partition import Partition
     from tidegate.model.publication import Approval, Override
+    from tidegate.model.upstream import UpstreamCounts
 
 ONLY_BY_COMMAND = {Reason.DEFAULT_PARTITION, Reason.TIME_UNPARSABLE, Reason.NO_POLICY}
 """Never due by time: these partitions wait until a person names them (design §8)."""
@@ -39,6 +44,12 @@ class Evaluator:
 
     config: PipelineConfig
     ledger: Ledger
+    upstream: Callable[[datetime], UpstreamCounts | None] = lambda _now: None
+    """Returns the upstream counts of all partitions, read once for those looked at together."""
+
+    @cached_property
+    def _clock(self) -> PartitionClock:
+        return PartitionClock.of(self.config)
 
     def evaluate(
         self, partition: Partition, now: datetime, waiting: str | None = None
@@ -57,13 +68,13 @@ class Evaluator:
         if state is None:
             return None
         if self.ledger.publications.unrecorded(partition) is not None:
-            return _begun(now)
+            return _begun(state, now)
         approved = self.ledger.publications.approved(partition)
         if approved is not None and approved.approval is not None:
             return _approved(approved.approval, now)
         if state.pending != "pending":
             return None
-        found = self._by_time(state, self._tide(now), now)
+        found = self._found(state, self._tide(now))
         if found.committable:
             contributions = self.ledger.contributions.to(partition)
             if held_rows(contributions) is not None:
@@ -88,11 +99,11 @@ class Evaluator:
             if state.pending != "pending":
                 continue
             if item.begun is not None:
-                found[state.partition] = _begun(now)
+                found[state.partition] = _begun(state, now)
             elif item.approved is not None and item.approved.approval is not None:
                 found[state.partition] = _approved(item.approved.approval, now)
             else:
-                looked = self._by_time(state, tide, now)
+                looked = self._look(state, tide, item.contributions)
                 if looked.committable:
                     stands = (item.newest,) if item.newest else ()
                     looked = self._with_late(looked, state, item.contributions, stands, now)
@@ -102,16 +113,33 @@ class Evaluator:
         self.ledger.partitions.record_whys(news)
         return found
 
-    def _by_time(self, state: PartitionState, tide: Tide, now: datetime) -> Evaluation:
-        found = evaluate(
-            self.config, state.partition, first_seen=state.first_seen or now, tide=tide
-        )
+    def at_end(self, partition: Partition, now: datetime) -> Evaluation | None:
+        """Evaluate a pending partition as if the source were closed (PC-M09). Keeps nothing.
+
+        Returns:
+            None if nothing is pending, or a person has to decide first.
+        """
+        state = self.ledger.partitions.find(partition)
+        if state is None or state.pending != "pending":
+            return None
+        return self._found(state, replace(self._tide(now), is_final=True))
+
+    def _found(self, state: PartitionState, tide: Tide) -> Evaluation:
+        counts = self.config.commit.counts
+        brought = self.ledger.contributions.to(state.partition) if counts else ()
+        return self._look(state, tide, brought)
+
+    def _look(
+        self, state: PartitionState, tide: Tide, brought: Sequence[Contribution]
+    ) -> Evaluation:
+        rows = sum(item.rows for item in counting(brought))
+        waiting = Waiting(state.partition, state.first_seen or tide.now, rows, state.end)
+        upstream = self.upstream(tide.now)
+        found = evaluate_conditions(self.config, waiting, tide, upstream, self._clock)
         before = state.why
-        return (
-            found
-            if before is None
-            else replace(found, waiting=before.waiting, failed=before.failed)
-        )
+        if before is None or (before.waiting, before.failed) == (None, None):
+            return found
+        return replace(found, waiting=before.waiting, failed=before.failed)
 
     def _with_late(
         self,
@@ -149,7 +177,11 @@ class Evaluator:
         state = self.ledger.partitions.find(partition)
         if state is None or state.pending != "pending":
             return
-        why = state.why or self._by_time(state, self._tide(now), now)
+        why = state.why or self._found(state, self._tide(now))
+        if isinstance(failure, PolicyFailed):
+            # The next publish goes on with the commit, so that nothing else decides (PC-A05).
+            detail = f"policy '{failure.policy}' failed: {failure.problem}"
+            why = replace(why, committable=True, reason=Reason.POLICY_FAILED, detail=detail)
         said = naming(str(failure), self.config.name, partition)
         failed = f"{now:%Y-%m-%d %H:%M}Z, {failure.code}: {said}"
         self.ledger.partitions.record_why(partition, replace(why, failed=failed))
@@ -167,7 +199,8 @@ class Evaluator:
         Args:
             partition: the partition.
             looked: the result of `evaluate`.
-            override: a person's statement that the partition is complete.
+            override: a person's statement that the partition is complete, which overrules trigger
+                and counts.
             by_command: a person named the partition.
 
         Returns:
@@ -176,7 +209,8 @@ class Evaluator:
         Raises:
             NotCommittable: it is neither due nor overridden.
         """
-        if looked.committable or (by_command and looked.reason in ONLY_BY_COMMAND):
+        named = by_command and ONLY_BY_COMMAND.issuperset(looked.reasons)
+        if looked.committable or named:
             return None
         why = looked.to_line()
         if override is None:
@@ -195,7 +229,11 @@ class Evaluator:
         )
 
 
-def _begun(now: datetime) -> Evaluation:
+def _begun(state: PartitionState, now: datetime) -> Evaluation:
+    """Return that a begun commit is finished first, and the policy that it failed by, if any."""
+    why = state.why if state.pending == "pending" else None
+    if why is not None and why.reason is Reason.POLICY_FAILED:
+        return replace(why, evaluated_at=now)
     return Evaluation(True, None, "a commit was begun and is finished first", now)
 
 
@@ -205,4 +243,8 @@ def _approved(approval: Approval, now: datetime) -> Evaluation:
 
 def _is_news(state: PartitionState, found: Evaluation) -> bool:
     """Return whether the ledger has another answer than the one that was found now."""
-    return state.why is None or replace(state.why, evaluated_at=found.evaluated_at) != found
+    why = state.why
+    # The text has the values that were compared, and nearly always tells.
+    if why is None or why.detail != found.detail:
+        return True
+    return replace(why, evaluated_at=found.evaluated_at) != found

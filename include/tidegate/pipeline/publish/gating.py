@@ -14,9 +14,9 @@ from tidegate.model.publication import (
     GateRecord,
     Outcome,
 )
-from tidegate.model.watermark import Evaluation, Reason
 from tidegate.model.wire import pretty
 from tidegate.physical.parts import PartFiles
+from tidegate.pipeline.publish.judged import LATE_CHECK, asking
 from tidegate.stage import layout
 from tidegate.target.schema import unified
 
@@ -36,9 +36,6 @@ if TYPE_CHECKING:
     from tidegate.storage import Storage
 
 _log = logging.getLogger(__name__)
-
-LATE_CHECK = "late rows"
-"""The check of a proposal with late rows, which fails until a person approves them."""
 
 _NOTED_FROM = 10.0
 """Seconds; a shorter check disturbs nobody, however few rows it has."""
@@ -94,6 +91,8 @@ class Gatekeeper:
             failed = verdict.outcome is Outcome.FAIL
             outcome = Outcome.FAIL if failed else Outcome.HOLD
             verdict = replace(verdict, outcome=outcome, checks=(*rules, *verdict.checks))
+        if self.config.commit.requires("approval"):
+            verdict = asking(verdict)
         return verdict, report
 
     def keep(self, record: GateRecord) -> None:
@@ -149,13 +148,6 @@ def failed_rules(contribution: Contribution, partition_rows: int) -> Iterator[tu
         share = 100 * failed / max(partition_rows, failed)
         said = f"{share:.1f} %" if share >= 0.1 else "< 0.1 %"
         yield rule, f"{failed:,} {fail} ({said} of the partition)"
-
-
-def failed_why(verdict: Verdict, now: datetime) -> Evaluation:
-    """Return the critical checks that failed."""
-    critical = {check.name for check in verdict.failures if check.severity == "critical"}
-    reason = Reason.APPROVAL_MISSING if critical == {LATE_CHECK} else Reason.GATE_FAILED
-    return Evaluation(False, reason, verdict.critical_text, now)
 
 
 def slowness(seconds: float, rows: int) -> str | None:

@@ -188,7 +188,12 @@ class Reporter:
         proposed = _waiting(known)
         return PartitionReport(
             state=state,
-            name=state_name(state.pending, state.revision, is_late=_has_new_window(known)),
+            name=state_name(
+                state.pending,
+                state.revision,
+                is_late=_has_new_window(known),
+                is_missing=state.alarm is not None,
+            ),
             why=evaluation if state.pending == "pending" else state.why,
             rows_pending=_rows_pending(known),
             windows=counted(newest.contributions, known.contributions) if newest else (),

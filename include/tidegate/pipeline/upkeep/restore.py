@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
+from tidegate.commit.partition_time import PartitionClock
 from tidegate.config import OWNER_FILE, PipelineConfig
 from tidegate.ledger import Ledger, open_engine
 from tidegate.ledger.holder import Holder
@@ -341,6 +342,7 @@ class _Restoring:
 
     def _prepare(self, item: CommitFile) -> None:
         plan = item.plan
+        self._know_empty(plan.publication, plan.prepared_at)
         self.ledger.publications.restore(
             PublicationEntry(
                 publication=plan.publication,
@@ -360,6 +362,12 @@ class _Restoring:
         claim = self._claim(plan.publication.partition, plan.prepared_at)
         entry = revision_of(plan, item.path, plan.owner, plan.prepared_at)
         self.ledger.publications.record(entry, claim)
+
+    def _know_empty(self, publication: Publication, at: datetime) -> None:
+        """Make a partition known that was published without rows, and that no window touched."""
+        if not publication.contributions:
+            times = PartitionClock.of(self.config).bounds(publication.partition)
+            self.ledger.expected.restore(publication.partition, times, at)
 
     def _settle_unchanged(self, verdicts: Mapping[str, GateRecord]) -> None:
         """Clear pending partitions that a replay did not change, which left no file.
@@ -389,6 +397,7 @@ class _Restoring:
         """Return the verdicts on partitions that wait for the gate or a person, by path."""
         newest: dict[str, GateRecord] = {}
         for record in sorted(verdicts, key=lambda item: (item.number, item.verdict.checked_at)):
+            self._know_empty(record.publication, record.verdict.checked_at)
             if self._is_next(record.publication):
                 newest[record.publication.partition.path] = record
         return newest

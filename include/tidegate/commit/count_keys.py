@@ -1,0 +1,128 @@
+"""Find the partition of every row of upstream counts: values of any type → partition values."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from datetime import date, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+from zoneinfo import ZoneInfo
+
+from tidegate.errors import CountsUnreadable
+from tidegate.model.partition import Transform
+from tidegate.model.partition_value import hour_is_of_day, value_format
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tidegate.config import PipelineConfig
+    from tidegate.model.partition import PartitionField
+    from tidegate.model.upstream import Values
+
+
+def counts_by_partition(
+    config: PipelineConfig, found: Mapping[str, Sequence[Any]], place: str
+) -> Mapping[Values, int]:
+    """Return the rows of every partition; several rows for one are added.
+
+    Args:
+        config: the pipeline, whose partition keys are columns of the counts.
+        found: the counts, column by column: the keys, and one other.
+        place: where they were read, for messages.
+
+    Raises:
+        CountsUnreadable: a column is missing or too many, or a count is no whole number.
+    """
+    fields = config.target.partition_by
+    keys = [_column(found, field.name, place) for field in fields]
+    names = {name for name, _ in keys}
+    others = [name for name in found if name not in names]
+    if len(others) != 1:
+        wanted = ", ".join([*(field.name for field in fields), "and one with the rows"])
+        problem = f"expected the columns {wanted}; found {', '.join(found) or 'none'}"
+        raise CountsUnreadable(place=place, problem=problem)
+    zone = ZoneInfo(config.timezone)
+    written = [
+        _written(values, _writer(field, fields, zone, config.target.default_partition_name))
+        for field, (_, values) in zip(fields, keys, strict=True)
+    ]
+    counts: defaultdict[Values, int] = defaultdict(int)
+    unknown: set[Values] = set()
+    partitions = zip(*written, strict=True) if written else ((),) * len(found[others[0]])
+    for partition, count in zip(partitions, found[others[0]], strict=True):
+        if count is None or count == "":
+            unknown.add(partition)
+        else:
+            counts[partition] += _whole(count, others[0], place)
+    # A part that is not known yet makes the sum unknown.
+    return {partition: rows for partition, rows in counts.items() if partition not in unknown}
+
+
+def _column(found: Mapping[str, Sequence[Any]], name: str, place: str) -> tuple[str, Sequence[Any]]:
+    """Return the column of a key; databases change the case of names."""
+    exact = [key for key in found if key == name]
+    like = exact or [key for key in found if key.lower() == name.lower()]
+    if len(like) != 1:
+        problem = f"expected a column '{name}' for the partition key; found {', '.join(found)}"
+        raise CountsUnreadable(place=place, problem=problem)
+    return like[0], found[like[0]]
+
+
+def _written(values: Sequence[Any], write: Callable[[Any], str | None]) -> list[str | None]:
+    # Counts have a few values many times: each hour, each region.
+    known: dict[Any, str | None] = {}
+    return [
+        known[item] if item in known else known.setdefault(item, write(item)) for item in values
+    ]
+
+
+def _writer(
+    field: PartitionField,
+    fields: Sequence[PartitionField],
+    zone: ZoneInfo,
+    default_name: str,
+) -> Callable[[Any], str | None]:
+    is_made = field.transform is not Transform.IDENTITY
+    form = value_format(field, fields) if is_made else None
+    is_hour = is_made and hour_is_of_day(field, fields)
+
+    def write(value: Any) -> str | None:
+        if value is None or value in {"", default_name}:
+            return None
+        if form is not None and isinstance(value, date):
+            return _local(value, zone).strftime(form)
+        if is_hour and str(value).isdigit():
+            return f"{int(value):02d}"
+        return _text(value, zone)
+
+    return write
+
+
+def _local(value: date, zone: ZoneInfo) -> date:
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(zone)
+    return value
+
+
+def _text(value: Any, zone: ZoneInfo) -> str:
+    """Return the one spelling of a value (PC-P06)."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, datetime):
+        return _local(value, zone).replace(tzinfo=None).isoformat()  # type: ignore[call-arg]
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    return str(value)
+
+
+def _whole(count: Any, name: str, place: str) -> int:
+    try:
+        number = Decimal(str(count))
+    except ArithmeticError:
+        number = Decimal(-1)
+    if not number.is_finite() or number != number.to_integral_value() or number < 0:
+        problem = f"expected whole numbers of rows in '{name}'; found {count!r}"
+        raise CountsUnreadable(place=place, problem=problem)
+    return int(number)

@@ -1,0 +1,57 @@
+"""Tell why a judged revision waits for a person: failed checks, a required approval, or both."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from tidegate.model.publication import CheckResult, Outcome
+from tidegate.model.watermark import ConditionResult, Evaluation, Reason
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from tidegate.model.publication import Verdict
+
+APPROVAL = "approval"
+"""The check that only a person can pass, among those of a verdict."""
+LATE_CHECK = "late rows"
+"""The check of a proposal with late rows, which fails until a person approves them."""
+_MISSING = "a person has to approve this revision"
+
+
+def asking(verdict: Verdict) -> Verdict:
+    """Return the verdict of a pipeline that lets no revision pass without a person (PC-C06)."""
+    if verdict.outcome is Outcome.FAIL:
+        return verdict
+    asked = CheckResult(APPROVAL, "critical", False, "none yet", "a person's decision")
+    return replace(verdict, outcome=Outcome.HOLD, checks=(*verdict.checks, asked))
+
+
+def failed_why(verdict: Verdict, now: datetime) -> Evaluation:
+    """Return the critical checks that failed, and whether an approval is missing."""
+    texts = failed_text(verdict)
+    if not any(it.name == APPROVAL for it in verdict.checks):
+        critical = {check.name for check in verdict.failures if check.severity == "critical"}
+        reason = Reason.APPROVAL_MISSING if critical == {LATE_CHECK} else Reason.GATE_FAILED
+        return Evaluation(False, reason, texts, now)
+    gate = ConditionResult("gate", not texts, Reason.GATE_FAILED if texts else None, texts, {})
+    approval = ConditionResult("approval", False, Reason.APPROVAL_MISSING, _MISSING, {})
+    judged = (gate, approval) if len(verdict.checks) > 1 else (approval,)
+    first = gate if texts else approval
+    return Evaluation(False, first.reason, first.detail, now, conditions=judged)
+
+
+def failed_text(verdict: Verdict) -> str:
+    """Return the critical checks that failed in one line, besides the approval."""
+    checks = tuple(it for it in verdict.checks if it.name != APPROVAL)
+    return replace(verdict, checks=checks).critical_text
+
+
+def decided_why(verdict: Verdict | None, words: str, at: datetime) -> Evaluation:
+    """Return what a person decided on, and their answer in words."""
+    texts = failed_text(verdict) if verdict else ""
+    is_asked = verdict is not None and any(it.name == APPROVAL for it in verdict.checks)
+    if is_asked and not texts:
+        return Evaluation(False, Reason.APPROVAL_MISSING, words, at)
+    return Evaluation(False, Reason.GATE_FAILED, f"{texts} — {words}", at)

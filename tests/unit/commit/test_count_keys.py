@@ -1,0 +1,88 @@
+"""Rows of upstream counts find their partition, whatever type the values have (PC-C03)."""
+
+from __future__ import annotations
+
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+
+from tidegate.commit.count_keys import counts_by_partition
+from tidegate.config import PipelineConfig
+from tidegate.errors import CountsUnreadable
+
+KEYS = {"dt": "day(at)", "hr": "hour(at)", "region": "region"}
+
+
+def pipeline(partition_by: dict[str, str], zone: str = "UTC") -> PipelineConfig:
+    return PipelineConfig.from_resolved(
+        {
+            "name": "orders",
+            "timezone": zone,
+            "source": {"kind": "files", "path": "/in"},
+            "event_time": "at",
+            "target": {"path": "/out", "partition_by": partition_by},
+        }
+    )
+
+
+@pytest.mark.parametrize(
+    ("dt", "hr"),
+    [
+        ("2026-02-01", "05"),
+        (date(2026, 2, 1), 5),
+        (datetime(2026, 2, 1, 4, tzinfo=UTC), datetime(2026, 2, 1, 4, tzinfo=UTC)),
+        (datetime(2026, 2, 1, 5), "5"),  # noqa: DTZ001 (as a database without zones returns it)
+    ],
+    ids=["texts", "date and number", "aware times", "naive time"],
+)
+def test_values_of_any_type_are_the_partition_values(dt: Any, hr: Any) -> None:
+    found = {"dt": [dt], "hr": [hr], "region": ["eu"], "rows": [7]}
+
+    counts = counts_by_partition(pipeline(KEYS, "Europe/Berlin"), found, "here")
+
+    assert counts == {("2026-02-01", "05", "eu"): 7}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1, "1"), (True, "true"), (Decimal("1.50"), "1.50"), (date(2026, 2, 1), "2026-02-01"),
+        ("", None), (None, None), ("__DEFAULT_PARTITION__", None), ("a b", "a b"),
+    ],
+)  # fmt: skip
+def test_value_of_a_plain_key_has_one_spelling(value: Any, text: str | None) -> None:
+    found = {"k": [value], "n": ["3"]}
+
+    assert counts_by_partition(pipeline({"k": "k2"}), found, "here") == {(text,): 3}
+
+
+def test_rows_of_one_partition_are_added_and_an_unknown_part_makes_the_sum_unknown() -> None:
+    found = {"DT": ["2026-02-01", "2026-02-01", "2026-02-02", "2026-02-02"], "N": [1, 2, 3, None]}
+
+    assert counts_by_partition(pipeline({"dt": "day(at)"}), found, "x") == {("2026-02-01",): 3}
+
+
+def test_target_without_keys_has_one_count() -> None:
+    assert counts_by_partition(pipeline({}), {"n": [4, 5]}, "x") == {(): 9}
+
+
+@pytest.mark.parametrize(
+    ("found", "message"),
+    [
+        ({"n": [1]}, "expected a column 'dt' for the partition key; found n"),
+        ({"dt": ["x"]}, "expected the columns dt, and one with the rows; found dt"),
+        ({"dt": ["x"], "n": [1], "m": [2]}, "found dt, n, m"),
+        ({"dt": ["x"], "n": ["many"]}, "expected whole numbers of rows in 'n'; found 'many'"),
+        ({"dt": ["x"], "n": [-1]}, "found -1"),
+        ({"dt": ["x"], "n": [1.5]}, "found 1.5"),
+        ({"dt": ["x"], "n": [float("nan")]}, "found nan"),
+    ],
+)
+def test_counts_of_another_form_are_refused(found: dict[str, list[Any]], message: str) -> None:
+    with pytest.raises(CountsUnreadable) as refused:
+        counts_by_partition(pipeline({"dt": "day(at)"}), found, "counts.csv")
+
+    assert message in str(refused.value)
+    assert str(refused.value).startswith("counts.csv: ")
