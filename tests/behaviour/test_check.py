@@ -310,7 +310,7 @@ def test_check_says_that_no_path_matches_as_a_load_finds_nothing(
     assert "Nothing to load" in run("load", "orders").output
 
 
-@pytest.mark.follows("FileNotParquet")
+@pytest.mark.follows("FileOfOtherFormat")
 def test_folder_of_another_format_is_refused_by_init_check_and_load(root: Path) -> None:
     (root / "raw" / "a.parquet").rename(root / "b.parquet")
     orc.write_table(pa.table({"id": [1]}), root / "raw" / "a.orc")
@@ -322,7 +322,7 @@ def test_folder_of_another_format_is_refused_by_init_check_and_load(root: Path) 
         run("load", "orders"),
     ]
 
-    assert all("a.orc: expected a Parquet file" in " ".join(it.output.split()) for it in said)
+    assert all("a.orc: expected a file of `source.format: parquet`" in " ".join(it.output.split()) for it in said)
     assert [result.exit_code for result in said] == [1, 1, 1]
     assert not (root / "new.yaml").exists()
     (root / "b.parquet").rename(root / "raw" / "a.parquet")

@@ -27,7 +27,6 @@ _ELSEWHERE = {
     "commit.counts": NOT_BUILT,
     "commit.default_partition": "is always 'never': publish it by `tidegate publish`",
     "commit.late": "is written `commit.late_data`",
-    "source.require_marker": NOT_BUILT,
     "source.poll_interval": "is the schedule of the DAG: `dag.schedule`",
     "execute.spark": "is configured in Airflow's connection and by spark-submit",
     "compaction": "is written `target.compaction`",

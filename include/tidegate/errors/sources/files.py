@@ -66,13 +66,14 @@ class ListedFileChanged(SourceFileDamaged):
     )
 
 
-class FileNotParquet(SourceFileDamaged):
-    """A file of a folder has another format than Parquet, the only one that is read (PC-R01)."""
+class FileOfOtherFormat(SourceFileDamaged):
+    """A file of a folder has another format than the one that is read (PC-R01)."""
 
+    format: str
     template = (
-        "{path}: expected a Parquet file, as only Parquet is read from a folder, found {problem}. "
-        "Set `source.path_regex` to an expression that the paths of Parquet files match, or write "
-        "the rows as Parquet into another folder."
+        "{path}: expected a file of `source.format: {format}`, found {problem}. Set "
+        "`source.format` to the format of the files, or `source.path_regex` to an expression that "
+        "only the paths of {format} files match."
     )
 
 

@@ -1,4 +1,4 @@
-"""Directories of Parquet files as a source: an instant is a listing, a window their difference."""
+"""Directories of files as a source: an instant is a listing, a window their difference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A directory of Parquet files, by its listings and their differences."""
+"""A directory of files, by its listings and their differences."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.errors import SourceRewritten, StateFileDamaged, StateFileLost
 from tidegate.source.files.footers import Footers, side_by_side
+from tidegate.source.files.formats import format_of
 from tidegate.source.files.listing import Listing, cut, cuts, difference, number_of
 from tidegate.source.files.store import ListingStore
 from tidegate.source.files.tails import listed_before, listed_tail
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from tidegate.config import FilesSourceConfig
     from tidegate.model.instant import Instant
     from tidegate.model.plan import Pin
-    from tidegate.source.files.listing import ListingDifference
+    from tidegate.source.files.listing import ListedFile, ListingDifference
     from tidegate.storage import Storage
 
 _READ_WHOLE = (
@@ -58,7 +59,8 @@ class Folder:
         # A start and a read of everything exclude each other.
         remedy = _READ_WHOLE if config.start.kind == "full" else _READ_WHOLE_FROM_THE_START
         self.store = ListingStore(storage, listings_root, remedy)
-        self.footers = Footers(self.root)
+        self.format = format_of(config)
+        self.footers = Footers(self.root, self.format)
 
     @property
     def reads_whole(self) -> bool:
@@ -95,7 +97,7 @@ class Folder:
         taken, newest = before.known, self.store.newest().known
         earlier = [listed_before(file, taken, newest) for file in found.files]
         fresh = [file for file, one in zip(found.files, earlier, strict=True) if one is None]
-        read = side_by_side(fresh, lambda file: file._replace(tail=listed_tail(self.root, file)))
+        read = side_by_side(fresh, self._with_tail)
         return replace(found, files=tuple(one or next(read) for one in earlier))
 
     def look_at(self, taken: Listing) -> Listing:
@@ -105,10 +107,12 @@ class Folder:
         """
         found, known = list_directory(self.config), taken.known
         standing = [file for file in found.files if file.path in known]
-        files = side_by_side(
-            standing, lambda file: file._replace(tail=listed_tail(self.root, file))
-        )
+        files = side_by_side(standing, self._with_tail)
         return replace(found, files=tuple(files)).remembering(taken)
+
+    def _with_tail(self, file: ListedFile) -> ListedFile:
+        whole = not self.format.tells_rows
+        return file._replace(tail=listed_tail(self.root, file, whole=whole))
 
     def listing(self, instant: Instant) -> Listing:
         """Read the listing of an instant; for a time within one, what had arrived by then."""

@@ -1,4 +1,4 @@
-"""Recognise files of formats that a folder of Parquet files cannot have, by first bytes or name."""
+"""Recognise files of other formats than those of a folder, by their first bytes or name."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from pathlib import PurePath
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from tidegate.physical.text_stream import compression_of
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_PARQUET = b"PAR1"
 _BEGINNINGS: Mapping[bytes, str] = MappingProxyType(
     {
+        b"PAR1": "Parquet",
         b"ORC": "ORC",
         b"Obj\x01": "Avro",
         b"ARROW1": "Arrow",
@@ -28,16 +30,29 @@ LONGEST = max(map(len, _BEGINNINGS))
 """How many bytes of a file's beginning are needed."""
 
 
-def other_format(path: str, beginning: bytes) -> str | None:
-    """Return the format of a file that is not Parquet; None if it is, or may be a damaged one.
+def other_format(path: str, beginning: bytes, expected: str = "parquet") -> str | None:
+    """Return the format of a file that has another one; None if it may be a damaged one.
 
     Args:
         path: of the file, whose ending says it for formats of text.
         beginning: the first `LONGEST` bytes of the file, or all.
+        expected: the format that it should have; one with a footer or header.
     """
-    if beginning.startswith(_PARQUET):
-        return None
     for word, name in _BEGINNINGS.items():
         if beginning.startswith(word):
-            return name
-    return _ENDINGS.get(PurePath(path).suffix.lower())
+            return None if name.lower() == expected else name
+    found = _ENDINGS.get(PurePath(path).suffix.lower())
+    return None if found is None or found.lower() == expected else found
+
+
+def binary_format(path: str, beginning: bytes) -> str | None:
+    """Return the format of a file that should be text; None if it may be.
+
+    Args:
+        path: of the file, whose ending says its compression.
+        beginning: the first `LONGEST` bytes of the file, or all.
+    """
+    if compression_of(path) is not None:
+        return None
+    found = (name for word, name in _BEGINNINGS.items() if beginning.startswith(word))
+    return next(found, None)

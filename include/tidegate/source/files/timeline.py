@@ -306,10 +306,11 @@ class ListingTimeline:
         if columns.unread and not columns.schema.names:
             # None of the files can be read: there are no columns to go on with.
             raise next(iter(columns.unread.values()))
-        whole = table_schema(columns.schema, self._folder.config.partition_by)
+        config = self._folder.config
+        whole = table_schema(columns.schema, config.partition_by, config.named_metadata)
         try:
             return select_columns(
-                whole, self._folder.config.read.columns, self._extra_columns, self._folder.root
+                whole, config.read.columns, self._extra_columns, self._folder.root
             )
         except ColumnMissing as missing:
             # The column may be one of the file that cannot be read.
