@@ -48,9 +48,9 @@ class CsvDialect:
     escape: str | None = None
     """What takes away the meaning of the character behind it; None: there is none."""
     null: tuple[str, ...] = ("",)
-    """The texts without quotes that are NULL."""
-    quoted_null: bool = False
-    """Whether they are NULL also with quotes."""
+    """The texts that are NULL."""
+    quoted_null: bool = True
+    """Whether they are NULL also in quotes, as for Spark and DuckDB."""
     encoding: str = "utf-8"
 
 

@@ -8,7 +8,6 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     AfterValidator,
-    BeforeValidator,
     Field,
     SerializerFunctionWrapHandler,
     model_serializer,
@@ -22,9 +21,8 @@ from tidegate.config.sources.every_kind import SourceConfig
 from tidegate.config.sources.text_files import (
     ColumnTypeText,
     CsvConfig,
-    MarkerOption,
     MetadataWord,
-    marker_option,
+    RequiredMarker,
 )
 from tidegate.config.words import KeyProblem, suggest
 from tidegate.model.partition import DEFAULT_NAME
@@ -115,7 +113,7 @@ class FilesSourceConfig(SourceConfig):
     ] = ()
     """Columns about the file of a row: `_file_path`, `_file_name`, `_file_size`,
     `_file_modification_time` (PC-O07)."""
-    require_marker: Annotated[MarkerOption | None, BeforeValidator(marker_option)] = None
+    require_marker: RequiredMarker = None
     """Read partitions only once they have a marker, and of Tidegate's only the files that it lists
     (PC-R09)."""
 

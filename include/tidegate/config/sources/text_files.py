@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
 
 from tidegate.config.column_types import parse_type
 from tidegate.config.section import Section
@@ -50,10 +50,14 @@ class CsvConfig(Section):
     """The character around values that contain delimiters, quotes (twice) or line breaks."""
     escape: Character | None = None
     """The character that takes away the meaning of the one behind it."""
-    null: Annotated[tuple[str, ...], BeforeValidator(_as_list)] = Field(("",), min_length=1)
-    """The texts without quotes that are NULL."""
-    quoted_null: bool = False
-    """Whether these texts are NULL also in quotes."""
+    null: Annotated[
+        tuple[str, ...],
+        BeforeValidator(_as_list),
+        WithJsonSchema({"type": ["string", "array"], "items": {"type": "string"}}),
+    ] = Field(("",), min_length=1)
+    """The texts that are NULL."""
+    quoted_null: bool = True
+    """Whether these texts are NULL also in quotes, as for Spark and DuckDB."""
     encoding: Annotated[str, AfterValidator(_encoding)] = "utf-8"
 
     @model_validator(mode="after")
@@ -75,11 +79,23 @@ class MarkerOption(Section):
     name: str = Field(_USUAL_MARKER, pattern=r"^[_.][^/]+$")
 
 
-def marker_option(found: Any) -> Any:
+def _marker(found: Any) -> Any:
     """Read `true` as the usual marker, and `false` as none."""
     if found is True:
         return {"name": _USUAL_MARKER}
     return None if found is False else found
 
+
+RequiredMarker = Annotated[
+    MarkerOption | None,
+    BeforeValidator(_marker),
+    WithJsonSchema(
+        {
+            "type": ["boolean", "object", "null"],
+            "properties": {"name": {"type": "string"}},
+            "additionalProperties": False,
+        }
+    ),
+]
 
 MetadataWord = Literal["file.path", "file.name", "file.size", "file.modification-time"]

@@ -77,6 +77,19 @@ class FileOfOtherFormat(SourceFileDamaged):
     )
 
 
+class MarkedFileWrong(TerminalError):
+    """A file of a partition is not as its standing marker lists it (PC-R09)."""
+
+    path: str
+    marker: str
+    expected: str
+    found: str
+    template = (
+        "{path}: expected {expected}, as the marker {marker} lists it, found {found}. Restore the "
+        "file, or let the pipeline that published it publish the partition again; then run again."
+    )
+
+
 class FileCameBack(TerminalError):
     """A file was gone when the directory was last taken in, and is back (PC-R07)."""
 

@@ -15,6 +15,8 @@ from tidegate.source.files.walk import list_directory
 from tidegate.source.words import counted, first_few
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from tidegate.config import FilesSourceConfig
     from tidegate.model.instant import Instant
     from tidegate.model.plan import Pin
@@ -87,18 +89,20 @@ class Folder:
         """Read the pinned listing; empty before the first."""
         return self.listing(pin.head) if pin.head is not None else Listing(())
 
-    def look(self, before: Listing) -> Listing:
+    def look(self, before: Listing, until: datetime | None = None) -> Listing:
         """List the directory, with the ends of files that are new or whose time changed.
 
         Args:
             before: the listing of the checkpoint.
+            until: markers that were written at this time or later do not count yet.
         """
-        found = list_directory(self.config)
+        found = list_directory(self.config, until)
         taken, newest = before.known, self.store.newest().known
         earlier = [listed_before(file, taken, newest) for file in found.files]
         fresh = [file for file, one in zip(found.files, earlier, strict=True) if one is None]
         read = side_by_side(fresh, self._with_tail)
-        return replace(found, files=tuple(one or next(read) for one in earlier))
+        looked = replace(found, files=tuple(one or next(read) for one in earlier))
+        return looked.keeping(before)
 
     def look_at(self, taken: Listing) -> Listing:
         """List the files of a listing as they stand now, with the ends of all of them.
@@ -108,7 +112,7 @@ class Folder:
         found, known = list_directory(self.config), taken.known
         standing = [file for file in found.files if file.path in known]
         files = side_by_side(standing, self._with_tail)
-        return replace(found, files=tuple(files)).remembering(taken)
+        return replace(found, files=tuple(files)).keeping(taken).remembering(taken)
 
     def _with_tail(self, file: ListedFile) -> ListedFile:
         whole = not self.format.tells_rows

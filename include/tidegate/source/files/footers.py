@@ -16,6 +16,7 @@ from tidegate.errors import TerminalError
 from tidegate.physical import ParquetRows
 from tidegate.physical.streamed import StreamedRows
 from tidegate.physical.text_types import widened, without_nulls
+from tidegate.read.open_piece import damage_named
 from tidegate.source.files.columns import joined
 from tidegate.source.files.reader import is_as_listed, open_listed
 
@@ -162,7 +163,8 @@ class Footers:
             # Most files have equal ones.
             schema = self._schemas.setdefault(schema.serialize().to_pybytes(), schema)
             if isinstance(opened, StreamedRows):
-                return Footer(schema, opened.estimated_rows(), 0, {})
+                with damage_named(path):
+                    return Footer(schema, opened.estimated_rows(), 0, {})
             bounds = {} if column else _bounds_of_times(opened)
             if column is not None and column in schema.names:
                 bounds[column] = _raw_bounds(opened, column)

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from tidegate.config.column_types import parse_type
 from tidegate.physical import open_rows
+from tidegate.physical.avro import AvroRows
 from tidegate.physical.csv import CsvDialect, CsvFile, CsvRows
 from tidegate.physical.json_lines import JsonFile, JsonRows
 from tidegate.physical.text_stream import compression_of
@@ -76,6 +77,14 @@ class _TableFormat:
         return open_rows(file, self.name)
 
 
+class _AvroFormat(_TableFormat):
+    def open(
+        self, file: pa.NativeFile, path: str, columns: pa.Schema | None = None
+    ) -> PhysicalRows:
+        del path, columns
+        return AvroRows(file, instants=True)
+
+
 @dataclass(frozen=True)
 class _CsvFormat:
     dialect: CsvDialect
@@ -121,7 +130,10 @@ def _csv(config: FilesSourceConfig) -> FolderFormat:
 
 PARQUET: FolderFormat = _TableFormat("parquet")
 
-_TEXT_FORMATS: Mapping[str, Callable[[FilesSourceConfig], FolderFormat]] = {
+_FORMATS: Mapping[str, Callable[[FilesSourceConfig], FolderFormat]] = {
+    "parquet": lambda _: PARQUET,
+    "orc": lambda _: _TableFormat("orc"),
+    "avro": lambda _: _AvroFormat("avro"),
     "csv": _csv,
     "json": lambda config: _JsonFormat(_declared(config)),
 }
@@ -129,8 +141,7 @@ _TEXT_FORMATS: Mapping[str, Callable[[FilesSourceConfig], FolderFormat]] = {
 
 def format_of(config: FilesSourceConfig) -> FolderFormat:
     """Return the format of a folder's files."""
-    made = _TEXT_FORMATS.get(config.format)
-    return made(config) if made is not None else _TableFormat(config.format)
+    return _FORMATS[config.format](config)
 
 
 def _declared(config: FilesSourceConfig) -> pa.Schema | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import PurePath
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -10,6 +11,8 @@ from tidegate.physical.text_stream import compression_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from tidegate.source.files.listing import Listing
 
 _BEGINNINGS: Mapping[bytes, str] = MappingProxyType(
     {
@@ -26,6 +29,8 @@ _ENDINGS: Mapping[str, str] = MappingProxyType(
     {".csv": "CSV", ".tsv": "CSV", ".json": "JSON", ".jsonl": "JSON", ".ndjson": "JSON"}
     | {".txt": "text", ".xml": "XML", ".orc": "ORC", ".avro": "Avro"}
 )
+_READ = frozenset({"csv", "json", "orc", "avro"})
+"""Formats that a folder may have besides Parquet."""
 LONGEST = max(map(len, _BEGINNINGS))
 """How many bytes of a file's beginning are needed."""
 
@@ -43,6 +48,27 @@ def other_format(path: str, beginning: bytes, expected: str = "parquet") -> str 
             return None if name.lower() == expected else name
     found = _ENDINGS.get(PurePath(path).suffix.lower())
     return None if found is None or found.lower() == expected else found
+
+
+def guess_format(listing: Listing) -> dict[str, str]:
+    """Return the key of `source` for the format that the names of a folder's files say.
+
+    Returns:
+        Empty for Parquet, and if most files have names that say nothing.
+    """
+    found = Counter(_format_of_name(file.path) for file in listing.files)
+    if not found:
+        return {}
+    ((name, _),) = found.most_common(1)
+    return {"format": name} if name is not None and name != "parquet" else {}
+
+
+def _format_of_name(path: str) -> str | None:
+    name = PurePath(path)
+    if compression_of(path) is not None:
+        name = name.with_suffix("")
+    said = _ENDINGS.get(name.suffix.lower(), "").lower()
+    return said if said in _READ else None
 
 
 def binary_format(path: str, beginning: bytes) -> str | None:

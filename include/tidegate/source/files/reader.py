@@ -250,6 +250,7 @@ def open_listed(
         difference = _difference(file, length, modified, written, _Tail(tail, whole))
         if difference is None:
             _refuse_other_format(path, file, format)
+            file.seek(0)
             return format.open(file, path, columns)
     except (pa.ArrowException, OSError) as broken:
         file.close()

@@ -84,10 +84,12 @@ class ListingTimeline:
         """
         del expected_identity
         before = self._folder.known(after)
-        listing = self._folder.look(before)
+        # A partition is there when its marker is, whenever its files were written.
+        marked = until if self._folder.config.require_marker else None
+        listing = self._folder.look(before, marked if not self._folder.reads_whole else None)
         # A read of the whole directory is new each time, and always has all files.
         passed = Listing(()) if self._folder.reads_whole else before
-        if until is not None and not self._folder.reads_whole:
+        if until is not None and marked is None and not self._folder.reads_whole:
             listing = came_before(listing, until, before.known)
         listing = listing.remembering(passed)
         if not listing.files and after is None:
