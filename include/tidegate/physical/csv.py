@@ -18,10 +18,10 @@ import pyarrow.csv as arrow_csv
 
 from tidegate.physical.protocol import BATCH_ROWS, counted_rows
 from tidegate.physical.streamed import InvalidRow, StreamedRows, between
-from tidegate.physical.text_stream import BLOCK_BYTES, TextStream
+from tidegate.physical.text_stream import BLOCK_BYTES, MOST_BYTES, TextStream, memory_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 _HEADER_BYTES = 16 << 10
 _END = "\x1a end of the file \x1a"
@@ -30,7 +30,8 @@ _ENDING = f"\n{_END}\n".encode()
 _ENDING_OF_ONE = f"\n{_END},{_END}\n"
 """The last row where there is one column: a row that does not fit."""
 _CONVERSION = re.compile(r"In CSV column #(\d+): Row #(\d+): (?:CSV conversion error to \S+.*?: )?")
-_TOO_LONG = "straddling"
+_MOST_TRIED = 64
+"""Line breaks at which a block is tried to be cut."""
 _TRUE, _FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
 
 
@@ -62,9 +63,9 @@ class CsvFile:
     dialect: CsvDialect
     compression: str | None = None
 
-    def stream(self, ending: bytes = b"\n") -> TextStream:
+    def stream(self) -> TextStream:
         """Return the text from its beginning; the file stays open."""
-        return TextStream(self.file, self.compression, self.dialect.encoding, ending)
+        return TextStream(self.file, self.compression, self.dialect.encoding)
 
 
 @dataclass(frozen=True)
@@ -103,8 +104,8 @@ def header_of(source: CsvFile) -> Header:
             empty += not row
         if stream.has_ended:
             return Header((), empty)
-        if len(content) > BLOCK_BYTES:
-            problem = f"the header is longer than {BLOCK_BYTES >> 20} MiB"
+        if len(content) > MOST_BYTES:
+            problem = f"the header is longer than {MOST_BYTES >> 20} MiB"
             raise pa.ArrowInvalid(problem)
 
 
@@ -184,11 +185,13 @@ class CsvRows(StreamedRows):
 
 
 class _Parsing:
-    """One pass over a file."""
+    """One pass over a file, block by block."""
 
     def __init__(self, source: CsvFile, header: Header) -> None:
         self._source = source
         self._header = header
+        self._done = 0
+        """How many rows were parsed, with the header."""
         self._saw_end = False
         self._unfit: arrow_csv.InvalidRow | None = None
 
@@ -196,44 +199,70 @@ class _Parsing:
         self, wanted: Sequence[int], types: Sequence[pa.DataType]
     ) -> Iterator[pa.RecordBatch]:
         """Parse all rows; columns have their positions as names."""
+        stream = self._source.stream()
+        kinds = dict(zip(wanted, types, strict=True))
+        left = b""
+        while content := left + stream.read(BLOCK_BYTES):
+            # What comes next may begin with the line break of a row that seems to be the last one.
+            is_last = stream.has_ended
+            table, cut = self._first_rows(content, kinds, is_last=is_last)
+            if table is not None:
+                yield from table.to_batches()
+                self._done += table.num_rows + (not self._done and self._source.dialect.header)
+            left = content[cut:]
+            if is_last:
+                return
+            if len(left) > MOST_BYTES:
+                raise self._too_long()
+
+    def _first_rows(
+        self, content: bytes, types: Mapping[int, pa.DataType], *, is_last: bool
+    ) -> tuple[pa.Table | None, int]:
+        """Parse the whole rows at the beginning of a text; return them, and where they end."""
+        if is_last:
+            table = self._parsed(content, types)
+            if table is None:
+                problem = "expected the end of a value in quotes, found the end of the file"
+                raise InvalidRow(None, None, problem)
+            return table, len(content)
+        for cut in _ends_of_rows(content, self._source.dialect.quote):
+            table = self._parsed(content[:cut], types)
+            if table is not None:
+                return table, cut
+        return None, 0
+
+    def _parsed(self, content: bytes, types: Mapping[int, pa.DataType]) -> pa.Table | None:
+        """Parse rows; None if they end within a value.
+
+        Raises:
+            InvalidRow: one does not fit.
+        """
         dialect, count = self._source.dialect, len(self._header.names)
         ending = _ENDING if count > 1 else _ENDING_OF_ONE.replace(",", dialect.delimiter).encode()
+        self._saw_end, self._unfit = False, None
+        names = [str(index) for index in types]
         reading = arrow_csv.ReadOptions(
             use_threads=False,
-            block_size=BLOCK_BYTES,
+            block_size=len(content) + len(ending) + 1,
             # Names need not be unique, positions are.
             column_names=[str(index) for index in range(count)],
-            skip_rows_after_names=self._header.rows,
+            skip_rows_after_names=0 if self._done else self._header.rows,
         )
-        parsing = arrow_csv.ParseOptions(
-            delimiter=dialect.delimiter,
-            quote_char=dialect.quote or False,
-            escape_char=dialect.escape or False,
-            newlines_in_values=True,
-            invalid_row_handler=self._on_unfit,
-        )
-        stream = pa.PythonFile(self._source.stream(ending), mode="r")
+        parsing = parse_options(dialect, self._on_unfit)
+        converting = convert_options(dialect)
+        converting.include_columns = names
+        converting.column_types = dict(zip(names, types.values(), strict=True))
+        file = memory_file(content + ending)
         try:
-            yield from arrow_csv.open_csv(stream, reading, parsing, self._converting(wanted, types))
+            table = arrow_csv.read_csv(file, reading, parsing, converting)
         except pa.ArrowInvalid as refused:
-            raise self._named(str(refused), dict(zip(wanted, types, strict=True))) from refused
-        if not self._saw_end:
-            problem = "expected the end of a value in quotes, found the end of the file"
-            raise InvalidRow(None, None, problem)
+            if self._ended_within_a_value():
+                return None
+            raise self._named(str(refused), types) from refused
+        return table if self._saw_end else None
 
-    def _converting(
-        self, wanted: Sequence[int], types: Sequence[pa.DataType]
-    ) -> arrow_csv.ConvertOptions:
-        names = [str(index) for index in wanted]
-        return arrow_csv.ConvertOptions(
-            include_columns=names,
-            column_types=dict(zip(names, types, strict=True)),
-            null_values=list(self._source.dialect.null),
-            strings_can_be_null=True,
-            quoted_strings_can_be_null=self._source.dialect.quoted_null,
-            true_values=list(_TRUE),
-            false_values=list(_FALSE),
-        )
+    def _ended_within_a_value(self) -> bool:
+        return _END in self._unfit.text if self._unfit is not None else not self._saw_end
 
     def _on_unfit(self, row: arrow_csv.InvalidRow) -> str:
         """Look at a row that has another number of values than there are columns."""
@@ -251,17 +280,66 @@ class _Parsing:
                 f"expected {row.expected_columns} values, found {row.actual_columns}: "
                 f"{row.text[:80]!r}"
             )
-            return InvalidRow(row.number, None, problem)
+            return InvalidRow(self._done + row.number, None, problem)
         place = _CONVERSION.match(said)
-        if place is not None:
-            index = int(place[1])
-            found = said[place.end() :].removeprefix("invalid value ")
-            problem = f"expected a value of type {types[index]}, found {found}"
-            return InvalidRow(int(place[2]), self._header.names[index], problem)
-        if _TOO_LONG in said:
-            problem = (
-                f"expected rows of at most {BLOCK_BYTES >> 20} MiB, found a longer one; a quote "
-                "may have been opened that is never closed"
-            )
-            return InvalidRow(None, None, problem)
-        return pa.ArrowInvalid(said)
+        if place is None:
+            return pa.ArrowInvalid(said)
+        index = int(place[1])
+        found = said[place.end() :].removeprefix("invalid value ")
+        problem = f"expected a value of type {types[index]}, found {found}"
+        return InvalidRow(self._done + int(place[2]), self._header.names[index], problem)
+
+    def _too_long(self) -> InvalidRow:
+        problem = (
+            f"expected a row of at most {MOST_BYTES >> 20} MiB, found a longer one; a quote may "
+            "have been opened that is never closed"
+        )
+        return InvalidRow(self._done + 1, None, problem)
+
+
+def _ends_of_rows(content: bytes, quote: str | None) -> Iterator[int]:
+    """Yield where rows may end, the likeliest first: behind a line break outside of quotes.
+
+    Quotes are counted, which is wrong only where they are not around values; whether a row ends
+    there is seen when it is parsed.
+    """
+    mark = (quote or "").encode()
+    cut = content.rfind(b"\n") + 1
+    likely = cut
+    while mark and likely and content.count(mark, 0, likely) % 2:
+        likely = content.rfind(b"\n", 0, likely - 1) + 1
+    if likely:
+        yield likely
+    for _ in range(_MOST_TRIED):
+        if cut and cut != likely:
+            yield cut
+        cut = content.rfind(b"\n", 0, max(cut - 1, 0)) + 1
+
+
+def parse_options(
+    dialect: CsvDialect, on_unfit: Callable[[arrow_csv.InvalidRow], str]
+) -> arrow_csv.ParseOptions:
+    """Return how rows are told apart.
+
+    Args:
+        dialect: how they are written.
+        on_unfit: called with each row that has another number of values than there are columns.
+    """
+    return arrow_csv.ParseOptions(
+        delimiter=dialect.delimiter,
+        quote_char=dialect.quote or False,
+        escape_char=dialect.escape or False,
+        newlines_in_values=True,
+        invalid_row_handler=on_unfit,
+    )
+
+
+def convert_options(dialect: CsvDialect) -> arrow_csv.ConvertOptions:
+    """Return how values are read."""
+    return arrow_csv.ConvertOptions(
+        null_values=list(dialect.null),
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=dialect.quoted_null,
+        true_values=list(_TRUE),
+        false_values=list(_FALSE),
+    )

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -15,13 +14,11 @@ import pyarrow.json as arrow_json
 
 from tidegate.physical.protocol import BATCH_ROWS, counted_rows
 from tidegate.physical.streamed import InvalidRow, StreamedRows, between
-from tidegate.physical.text_stream import BLOCK_BYTES, TextStream
+from tidegate.physical.text_stream import BLOCK_BYTES, MOST_BYTES, TextStream, memory_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-_NOTHING = "Empty JSON stream"
-_TOO_LONG = "straddling"
 _ANY = "_"
 
 
@@ -68,57 +65,76 @@ class JsonRows(StreamedRows):
         yield from between(self._parsed(wanted), start, end, batch_rows)
 
     def _parsed(self, wanted: pa.Schema) -> Iterator[pa.RecordBatch]:
-        # Without any field, Arrow would not know how many rows there are.
-        asked = wanted if wanted.names else pa.schema([(_ANY, pa.string())])
         done = 0
-        try:
-            for batch in opened(self._source, as_parsed(asked)):
-                batch.validate(full=True)
-                yield (
-                    counted_rows(batch.num_rows)
-                    if not wanted.names
-                    else _typed(batch, wanted, done)
-                )
-                done += batch.num_rows
-        except InvalidRow:
-            raise
-        except pa.ArrowInvalid as refused:
-            if str(refused) != _NOTHING:
-                raise self._named(str(refused), wanted, done) from refused
-
-    def _named(self, said: str, wanted: pa.Schema, done: int) -> pa.ArrowInvalid:
-        """Return the error with its row and column, for which the rows of one block are parsed."""
-        if _TOO_LONG in said:
-            problem = f"expected objects of at most {BLOCK_BYTES >> 20} MiB, found a longer one"
-            return InvalidRow(None, None, problem)
-        lines = _some(islice(_lines(self._source.stream()), done, None))
-        if _refused(lines, wanted) is None:
-            return InvalidRow(None, None, said)
-        low, high = 0, len(lines)
-        while high - low > 1:
-            middle = (low + high) // 2
-            if _refused(lines[low:middle], wanted) is None:
-                low = middle
-            else:
-                high = middle
-        return InvalidRow(done + low + 1, *_blamed(lines[low], wanted, said))
+        for block in _blocks(self._source.stream()):
+            try:
+                for batch in _rows_of(block, wanted):
+                    yield (
+                        counted_rows(batch.num_rows)
+                        if not wanted.names
+                        else _typed(batch, wanted, done)
+                    )
+                    done += batch.num_rows
+            except InvalidRow:
+                raise
+            except pa.ArrowInvalid as refused:
+                raise _named(str(refused), block, wanted, done) from refused
 
 
-def opened(source: JsonFile, columns: pa.Schema | None) -> Iterator[pa.RecordBatch]:
-    """Parse a file without a change of types; without columns, as Arrow finds them.
+def _blocks(stream: TextStream) -> Iterator[bytes]:
+    """Yield whole lines, as many as are parsed at a time.
 
     Raises:
-        pa.ArrowInvalid: it cannot be parsed, or has no object.
+        InvalidRow: a line is too long.
+    """
+    left = b""
+    while content := left + stream.read(BLOCK_BYTES):
+        cut = len(content) if stream.has_ended else content.rfind(b"\n") + 1
+        if content[:cut].strip():
+            yield content[:cut]
+        left = content[cut:]
+        if stream.has_ended:
+            return
+        if len(left) > MOST_BYTES:
+            problem = f"expected objects of at most {MOST_BYTES >> 20} MiB, found a longer one"
+            raise InvalidRow(None, None, problem)
+
+
+def _rows_of(block: bytes, wanted: pa.Schema) -> list[pa.RecordBatch]:
+    """Parse whole lines, with texts for times."""
+    # Without any field, Arrow would not know how many rows there are.
+    asked = as_parsed(wanted) if wanted.names else pa.schema([(_ANY, pa.string())])
+    table = parsed(block, asked)
+    # Arrow does not check that texts are UTF-8.
+    table.validate(full=True)
+    return [*table.combine_chunks().to_batches()]
+
+
+def _named(said: str, block: bytes, wanted: pa.Schema, done: int) -> pa.ArrowInvalid:
+    """Return the error with its row and column."""
+    lines = [line for line in block.split(b"\n") if line.strip(b" \t\r\xef\xbb\xbf")]
+    low, high = 0, len(lines)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _refused(lines[low:middle], wanted) is None:
+            low = middle
+        else:
+            high = middle
+    return InvalidRow(done + low + 1, *_blamed(lines[low], wanted, said))
+
+
+def parsed(text: bytes, columns: pa.Schema | None) -> pa.Table:
+    """Parse objects without a change of types; without columns, as Arrow finds them.
+
+    Raises:
+        pa.ArrowInvalid: they cannot be parsed, or there is none.
     """
     parsing = arrow_json.ParseOptions(
         explicit_schema=columns,
-        # Without it, an object may have several lines only where no block ends in it.
-        newlines_in_values=True,
         unexpected_field_behavior="ignore" if columns is not None else "infer",
     )
-    reading = arrow_json.ReadOptions(use_threads=False, block_size=BLOCK_BYTES)
-    stream = pa.PythonFile(source.stream(), mode="r")
-    yield from arrow_json.open_json(stream, reading, parsing)
+    reading = arrow_json.ReadOptions(use_threads=False, block_size=len(text) + 2)
+    return arrow_json.read_json(memory_file(text + b"\n"), reading, parsing)
 
 
 def as_parsed(columns: pa.Schema) -> pa.Schema:
@@ -169,37 +185,10 @@ def _first_refused(column: pa.Array, kind: pa.DataType) -> int:
     return low
 
 
-def _lines(stream: TextStream) -> Iterator[bytes]:
-    """Yield the lines of a text that are not empty."""
-    left = b""
-    while content := stream.read(BLOCK_BYTES):
-        *whole, left = (left + content).split(b"\n")
-        yield from (line for line in whole if line.strip())
-    if left.strip():
-        yield left
-
-
-def _some(lines: Iterable[bytes]) -> list[bytes]:
-    """Return the lines of more than one block: the refused one is among them."""
-    found: list[bytes] = []
-    size = 0
-    for line in lines:
-        found.append(line)
-        size += len(line)
-        if size > 2 * BLOCK_BYTES:
-            break
-    return found
-
-
-def _refused(lines: Sequence[bytes], columns: pa.Schema) -> str | None:
+def _refused(lines: Sequence[bytes], wanted: pa.Schema) -> str | None:
     """Return why some lines cannot be parsed; None if they can."""
-    text = b"\n".join(lines) + b"\n"
-    asked = as_parsed(columns) if columns.names else pa.schema([(_ANY, pa.string())])
-    parsing = arrow_json.ParseOptions(explicit_schema=asked, unexpected_field_behavior="ignore")
     try:
-        reading = arrow_json.ReadOptions(use_threads=False, block_size=len(text) + 1)
-        table = arrow_json.read_json(pa.BufferReader(text), reading, parsing)
-        table.validate(full=True)
+        _rows_of(b"\n".join(lines), wanted)
     except pa.ArrowInvalid as refused:
         return str(refused)
     return None

@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 BLOCK_BYTES = 4 << 20
-"""How much text is parsed at a time; also the most bytes of one row. Smaller blocks are not
-slower, larger ones not faster, as measured."""
+"""How much text is parsed at a time."""
+MOST_BYTES = 4 * BLOCK_BYTES
+"""The most bytes of one row."""
 COMPRESSIONS: Mapping[str, str] = MappingProxyType(
     {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".lz4": "lz4"}
 )
@@ -34,20 +35,18 @@ def compression_of(path: str) -> str | None:
 
 
 class TextStream:
-    """What Arrow reads in place of the file; at the end it has one line more.
+    """The text of a file.
+
+    Arrow's readers do not read it themselves: they read ahead in threads, and one of these that
+    lets go of an object of Python while the interpreter ends aborts the process.
 
     Args:
         file: open for random reads; stays open.
         compression: of the whole file; None for plain text.
         encoding: of the text, as Python calls it.
-        ending: the bytes after the text, in UTF-8. Without a line break at its end, the last row of
-            a file would be read differently from the others.
     """
 
-    def __init__(
-        self, file: pa.NativeFile, compression: str | None, encoding: str, ending: bytes = b"\n"
-    ) -> None:
-        self.closed = False
+    def __init__(self, file: pa.NativeFile, compression: str | None, encoding: str) -> None:
         self._raw = _Counted(file.get_stream(0, file.size()))
         self._stream: Any = self._raw
         if compression:
@@ -55,14 +54,11 @@ class TextStream:
             self._stream = pa.CompressedInputStream(raw, compression)
         name = codecs.lookup(encoding).name
         self._decoder = None if name in _UTF8 else codecs.getincrementaldecoder(name)()
-        self._ending = ending
         self._left = b""
         self._has_ended = False
 
     def read(self, size: int = -1) -> bytes:
         """Return the next bytes: as many as asked for, unless the text ends.
-
-        A short read would be a short block, in which a long row has no room.
 
         Raises:
             pa.ArrowInvalid: the text does not have the encoding.
@@ -87,22 +83,12 @@ class TextStream:
         """How many bytes of the file were read so far."""
         return self._raw.position
 
-    def readable(self) -> bool:
-        """Return true, as Arrow asks."""
-        return True
-
-    def close(self) -> None:
-        """Forget the stream; the file stays open."""
-        self.closed = True
-
     def _next(self, size: int) -> bytes:
         while not self._has_ended:
             step = size if self._decoder is None else max(1, size // _MOST_BYTES_PER_BYTE)
             content: bytes = self._stream.read(step)
             self._has_ended = not content
             text = self._decoded(content)
-            if self._has_ended:
-                return text + self._ending
             if text:
                 return text
         return b""
@@ -134,6 +120,13 @@ class _Counted:
 
     def close(self) -> None:
         self.closed = True
+
+
+def memory_file(content: bytes) -> pa.BufferReader:
+    """Return bytes as a file that Arrow's threads can let go of at any time, see `TextStream`."""
+    sink = pa.BufferOutputStream()
+    sink.write(content)
+    return pa.BufferReader(sink.getvalue())
 
 
 def estimated_rows(file: pa.NativeFile, stream: TextStream, header: int) -> int:

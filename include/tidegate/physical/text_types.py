@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
-from tidegate.physical.csv import CsvFile, Header, header_of
-from tidegate.physical.json_lines import JsonFile, as_parsed, opened
+from tidegate.physical.csv import CsvFile, Header, convert_options, header_of, parse_options
+from tidegate.physical.json_lines import JsonFile, as_parsed, parsed
+from tidegate.physical.text_stream import memory_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -50,29 +51,16 @@ def _inferred(sample: bytes, source: CsvFile, header: Header) -> list[pa.DataTyp
         column_names=names,
         skip_rows_after_names=header.rows,
     )
-    parsing = arrow_csv.ParseOptions(
-        delimiter=dialect.delimiter,
-        quote_char=dialect.quote or False,
-        escape_char=dialect.escape or False,
-        newlines_in_values=True,
-        # They are refused when they are read, with their numbers.
-        invalid_row_handler=lambda _: "skip",
-    )
-    converting = arrow_csv.ConvertOptions(
-        null_values=list(dialect.null),
-        strings_can_be_null=True,
-        quoted_strings_can_be_null=dialect.quoted_null,
-        true_values=["true", "True", "TRUE"],
-        false_values=["false", "False", "FALSE"],
-    )
+    # Rows that do not fit are refused when they are read, with their numbers.
+    parsing = parse_options(dialect, lambda _: "skip")
     if not count or not sample.strip():
         return [pa.null()] * count
     try:
-        reader = arrow_csv.open_csv(pa.BufferReader(sample), reading, parsing, converting)
+        rows = arrow_csv.read_csv(memory_file(sample), reading, parsing, convert_options(dialect))
     except pa.ArrowInvalid:
         # What is wrong is told by the row that cannot be read.
         return [pa.string()] * count
-    return [_of_csv(field.type) for field in reader.schema]
+    return [_of_csv(field.type) for field in rows.schema]
 
 
 def _of_csv(kind: pa.DataType) -> pa.DataType:
@@ -96,10 +84,8 @@ def json_schema(source: JsonFile) -> pa.Schema:
     sample = _whole_rows(source.stream().read(_SAMPLE_BYTES))
     if not sample.strip():
         return pa.schema([])
-    # The sample is plain UTF-8 by now.
-    plain = JsonFile(pa.BufferReader(sample))
-    guessed = next(iter(opened(plain, None))).schema
-    rows = pa.Table.from_batches(list(opened(plain, as_parsed(guessed))))
+    guessed = parsed(sample, None).schema
+    rows = parsed(sample, as_parsed(guessed))
     return pa.schema(
         [
             (field.name, _time_in(rows[field.name]) if pa.types.is_temporal(field.type) else kind)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import duckdb
 import pyarrow as pa
@@ -12,9 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tidegate.physical import csv as module
 from tidegate.physical.csv import CsvDialect, CsvFile, CsvRows, header_of
 from tidegate.physical.streamed import ALL_ROWS, InvalidRow
-from tidegate.physical.text_stream import BLOCK_BYTES
+from tidegate.physical.text_stream import BLOCK_BYTES, MOST_BYTES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -184,10 +186,32 @@ def test_row_that_does_not_fit_is_named_behind_the_first_block() -> None:
     assert (found.row, found.column) == (rows + 2, "id")
 
 
-def test_row_longer_than_a_block_is_refused() -> None:
-    found = refused(b"id,text\n1,x\n2," + b"x" * (2 * BLOCK_BYTES) + b"\n")
+def test_long_row_is_read_and_one_without_end_is_refused() -> None:
+    rows = read(b"id,text\n1,x\n2," + b"x" * (2 * BLOCK_BYTES) + b"\n")
+    found = refused(b"id,text\n1,x\n2," + b"x" * (MOST_BYTES + BLOCK_BYTES + 1) + b"\n")
 
-    assert "MiB" in found.problem
+    assert [len(row["text"]) for row in rows] == [1, 2 * BLOCK_BYTES]
+    assert (found.row, "MiB" in found.problem) == (3, True)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 9), VALUES), min_size=1, max_size=12),
+    st.integers(1, 40),
+    st.sampled_from(["", 'x"y', '"', '5" pipe']),
+)
+def test_rows_are_the_same_whatever_the_blocks_are(
+    rows: list[tuple[int, str]], size: int, stray: str
+) -> None:
+    """A quote in a value without quotes is no mistake, and misleads whoever counts quotes."""
+    file = io.StringIO(newline="")
+    csv.writer(file, lineterminator="\n", quoting=csv.QUOTE_ALL).writerows(rows)
+    text = f"id,text\n1,a{stray}\n{file.getvalue()}"
+    expected = [{"id": 1, "text": f"a{stray}"}, *({"id": id, "text": text} for id, text in rows)]
+
+    with mock.patch.object(module, "BLOCK_BYTES", size):
+        found = read(text.encode(), quoted_null=False)
+
+    assert found == expected
 
 
 def test_rows_are_counted_without_any_column() -> None:

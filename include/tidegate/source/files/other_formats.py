@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import PurePath
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tidegate.physical.text_stream import compression_of
 
@@ -50,7 +50,7 @@ def other_format(path: str, beginning: bytes, expected: str = "parquet") -> str 
     return None if found is None or found.lower() == expected else found
 
 
-def guess_format(listing: Listing) -> dict[str, str]:
+def guess_format(listing: Listing) -> dict[str, Any]:
     """Return the key of `source` for the format that the names of a folder's files say.
 
     Returns:
@@ -60,7 +60,10 @@ def guess_format(listing: Listing) -> dict[str, str]:
     if not found:
         return {}
     ((name, _),) = found.most_common(1)
-    return {"format": name} if name is not None and name != "parquet" else {}
+    if name is None:
+        return {}
+    has_tabs = all(".tsv" in file.path.lower() for file in listing.files)
+    return {"format": name, **({"csv": {"delimiter": "\t"}} if has_tabs else {})}
 
 
 def _format_of_name(path: str) -> str | None:
