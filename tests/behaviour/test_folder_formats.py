@@ -27,7 +27,7 @@ from small_lake import (
     published_ids,
 )
 from tidegate.cli.app import app
-from tidegate.errors import ListedFileChanged, SourceRewritten
+from tidegate.errors import ListedFileChanged, MarkedFileWrong, SourceRewritten
 from tidegate.model.run import Run
 
 if TYPE_CHECKING:
@@ -262,6 +262,24 @@ def test_partition_that_is_just_being_committed_is_left_as_it_was(chain: Chain) 
 
     (target / FIRST / "part-new.parquet").unlink()
     marker.write_bytes(standing)
+    assert chain.load_and_publish() == {FIRST: [1], SECOND: [2]}
+
+
+@pytest.mark.follows("MarkedFileWrong")
+@pytest.mark.parametrize("remedy", ["restore", "publish again"])
+def test_file_that_is_not_as_its_marker_lists_it_stops_the_load(chain: Chain, remedy: str) -> None:
+    part = next((chain.first.lake.target / FIRST).glob("part-*"))
+    content = part.read_bytes()
+    part.write_bytes(content[:-1])
+
+    with pytest.raises(MarkedFileWrong, match="as the marker"):
+        load(chain.lake.pipeline())
+    assert published_ids(chain.lake.target) == {}
+    if remedy == "restore":
+        part.write_bytes(content)
+    else:
+        rebuild(chain.first.pipeline())
+
     assert chain.load_and_publish() == {FIRST: [1], SECOND: [2]}
 
 
