@@ -87,7 +87,14 @@ def make(tmp_path: Path) -> Callable[[str], Folder]:
     return lambda ending: Folder(tmp_path / "lake", ending)
 
 
-@pytest.mark.parametrize("ending", ["orc", "avro", "csv.gz", "json"])
+@pytest.mark.parametrize(
+    "ending",
+    [
+        "orc",
+        "csv.gz",
+        *(pytest.param(ending, marks=pytest.mark.slow) for ending in ("avro", "json")),
+    ],
+)
 def test_files_are_published_once_and_a_changed_one_is_rebuilt(
     make: Callable[[str], Folder], ending: str
 ) -> None:

@@ -44,7 +44,7 @@ def test_type_is_written_in_one_way(text: str, expected: str) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("strin", "did you mean 'string'"),
+        ("strings", "did you mean 'string'"),
         ("", "no complete type"),
         ("decimal", r"expected '\('"),
         ("decimal(39,0)", "1 to 38 digits"),

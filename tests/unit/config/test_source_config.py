@@ -289,7 +289,7 @@ def test_source_without_later_options_is_stored_as_earlier_versions_stored_it() 
         ({"format": "xml"}, "`source.format`: unknown value 'xml'"),
         ({"columns": {"a": "int"}}, "`source.columns`: belongs to `format: csv` and `json`"),
         ({"format": "csv", "columns": {"a": "array<int>"}}, "`source.columns.a`: a value of CSV"),
-        ({"format": "json", "columns": {"a": "strin"}}, "did you mean 'string'"),
+        ({"format": "json", "columns": {"a": "strings"}}, "did you mean 'string'"),
         ({"format": "json", "csv": {}}, "`source.csv`: belongs to `format: csv`"),
         ({"format": "csv", "csv": {"header": False}}, "`source.csv.header`: needs"),
         ({"format": "csv", "csv": {"quote": ","}}, "`source.csv.quote`: is the same"),
