@@ -104,6 +104,7 @@ REASONS = {
         "tidegate/config/schema",
         "tidegate/config/target",
         "tidegate/config/sources/files",
+        "tidegate/config/sources/text_files",
         "tidegate/config/sources/hudi",
         "tidegate/config/sources/iceberg/*",
     ),

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.orc as orc
 import pyarrow.parquet as pq
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from small_lake import merged
@@ -310,8 +311,8 @@ def test_check_says_that_no_path_matches_as_a_load_finds_nothing(
     assert "Nothing to load" in run("load", "orders").output
 
 
-@pytest.mark.follows("FileNotParquet")
-def test_folder_of_another_format_is_refused_by_init_check_and_load(root: Path) -> None:
+@pytest.mark.follows("FileOfOtherFormat")
+def test_folder_of_another_format_is_told_by_init_and_refused_by_check_and_load(root: Path) -> None:
     (root / "raw" / "a.parquet").rename(root / "b.parquet")
     orc.write_table(pa.table({"id": [1]}), root / "raw" / "a.orc")
     write(root, {})
@@ -322,9 +323,11 @@ def test_folder_of_another_format_is_refused_by_init_check_and_load(root: Path) 
         run("load", "orders"),
     ]
 
-    assert all("a.orc: expected a Parquet file" in " ".join(it.output.split()) for it in said)
-    assert [result.exit_code for result in said] == [1, 1, 1]
-    assert not (root / "new.yaml").exists()
+    assert said[0].exit_code == 0
+    assert yaml.safe_load((root / "new.yaml").read_text())["source"]["format"] == "orc"
+    refusal = "a.orc: expected a file of `source.format: parquet`"
+    assert all(refusal in " ".join(it.output.split()) for it in said[1:])
+    assert [result.exit_code for result in said[1:]] == [1, 1]
     (root / "b.parquet").rename(root / "raw" / "a.parquet")
     write(root, {"source": {"path_regex": ".*[.]parquet"}})
     assert run("check", "orders").exit_code == 0

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 # Keys of the specifications that have another form here; the error says which.
 _ELSEWHERE = {
     "commit.late": "is written `commit.late_data`",
-    "source.require_marker": NOT_BUILT,
     "source.poll_interval": "is the schedule of the DAG: `dag.schedule`",
     "execute.spark": "is configured in Airflow's connection and by spark-submit",
     "compaction": "is written `target.compaction`",

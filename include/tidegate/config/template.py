@@ -26,7 +26,10 @@ _UNLIKELY = re.compile(
 """Words in names of columns that are not event times: when a row was handled, changed or ends."""
 _LISTED = 8
 _KEYS = ("dt", "day", "event_day", "partition_day")
-_COMMENTS = {"partition_by": "# columns that the directories name, in path order"}
+_COMMENTS = {
+    "partition_by": "# columns that the directories name, in path order",
+    "csv": "# how the rows are written",
+}
 _COMMENTS_BEGIN = 35
 _PLAIN = re.compile(r"[A-Za-z_/][A-Za-z0-9_./-]*")
 
@@ -165,7 +168,7 @@ def _option(key: str, said: Any) -> Iterator[str]:
         return
     yield f"  {key}:".ljust(_COMMENTS_BEGIN) + _COMMENTS[key]
     for name, item in said.items():
-        yield f"    {_scalar(name)}: {item}"
+        yield f"    {_scalar(name)}: {_scalar(str(item))}"
 
 
 def _partition_by(column: str, taken: set[str]) -> str:

@@ -18,6 +18,9 @@ from tidegate.model.plan_record import PlanRecord
 from tidegate.model.time_bounds import TimeBounds
 from tidegate.model.wire import SPARSE, Value, digest, text_digest
 
+WHOLE_FILE = (0, 1 << 62)
+"""The range of bytes of a whole file, in pieces of files that do not tell their rows."""
+
 
 class WindowKind(Enum):
     """What a window does to checkpoint, watermark and content."""

@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from tidegate.physical.avro_container import AvroContainer, Block
 from tidegate.physical.avro_decoder import AvroDecoder
+from tidegate.physical.avro_types import with_zones
 from tidegate.physical.protocol import BATCH_BYTES, BATCH_ROWS, RowGroup
 
 if TYPE_CHECKING:
@@ -24,15 +25,18 @@ class AvroRows:
 
     Args:
         file: open for random reads; closed with this.
+        instants: whether timestamps that do not say it have a zone, as Avro defines them; by
+            default they have none, as Iceberg's readers read them.
 
     Raises:
         OSError, pa.ArrowException: it is not an Avro file, or is incomplete.
     """
 
-    def __init__(self, file: pa.NativeFile) -> None:
+    def __init__(self, file: pa.NativeFile, *, instants: bool = False) -> None:
         self._file = file
         self._container = AvroContainer(file)
-        self._decoder = AvroDecoder(self._container.schema)
+        schema = self._container.schema
+        self._decoder = AvroDecoder(with_zones(schema) if instants else schema)
 
     @property
     def schema(self) -> pa.Schema:

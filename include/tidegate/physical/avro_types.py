@@ -51,6 +51,17 @@ def read_columns(schema: Any) -> tuple[AvroField, ...]:
         raise pa.ArrowInvalid(problem) from broken
 
 
+def with_zones(schema: Any) -> Any:
+    """Return a schema in which timestamps are instants, unless it says that they are none."""
+    if isinstance(schema, list):
+        return [with_zones(member) for member in schema]
+    if not isinstance(schema, dict):
+        return schema
+    zoned = {} if "adjust-to-utc" in schema else {"adjust-to-utc": True}
+    is_instant = str(schema.get("logicalType")).startswith("timestamp-")
+    return {key: with_zones(value) for key, value in schema.items()} | (zoned if is_instant else {})
+
+
 def record(fields: Sequence[AvroField], name: str) -> Any:
     """Return the schema for decoding a record."""
     decoded = [

@@ -71,7 +71,7 @@ def cut(
     """Cut pieces that are too large, keeping the order; the others are passed on.
 
     Args:
-        pieces: whole files.
+        pieces: whole files; those that do not tell their rows have a range of bytes.
         row_groups: reads a footer; called in parallel for several files.
         limits: no part has more rows than `max_rows`, nor more weight than `target_size` unless it
             cannot be cut further.
@@ -100,6 +100,9 @@ def cut(
 
 
 def _way(piece: Piece, limits: CutLimits) -> _Way:
+    if piece.byte_range is not None:
+        # It does not tell its rows, so it cannot be cut.
+        return _Way.WHOLE
     if piece.rows <= limits.max_rows and _own_weight(piece, limits) <= limits.target_size:
         return _Way.WHOLE
     offsets = _offsets(piece)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tidegate.model.plan import Piece, Split, SubSplit
+from tidegate.model.plan import WHOLE_FILE, Piece, Split, SubSplit
 from tidegate.model.time_bounds import TimeBounds
 from tidegate.plan.cuts import CutLimits, RowGroups, Uncut, cut, join_adjacent, never
 from tidegate.plan.order import ordered
@@ -109,5 +109,10 @@ def _guesses(last: Piece, piece: Piece) -> bool:
 
     Parts of one file may, because it has no more than `max_rows` altogether.
     """
-    guessed = last.byte_range is not None or piece.byte_range is not None
+    guessed = _is_guessed_part(last) or _is_guessed_part(piece)
     return guessed and last.slice != piece.slice
+
+
+def _is_guessed_part(piece: Piece) -> bool:
+    # Whole files that do not tell their rows may be larger than `max_rows` by themselves.
+    return piece.byte_range is not None and piece.byte_range != WHOLE_FILE

@@ -12,10 +12,12 @@ from tidegate.errors import (
     ColumnUnreadable,
     SourceFileDamaged,
     SourceFileGone,
+    SourceRowInvalid,
     StorageDenied,
     TidegateError,
 )
 from tidegate.physical import RowGroup, UnreadableValue
+from tidegate.physical.streamed import InvalidRow
 from tidegate.storage import silence_of
 
 if TYPE_CHECKING:
@@ -56,6 +58,7 @@ def damage_named(path: str) -> Iterator[None]:
         SourceFileGone: a file of the plan does not exist any more.
         SourceFileDamaged: a file cannot be read as what the plan says.
         ColumnUnreadable: a column has a value that cannot be held.
+        SourceRowInvalid: a row of a text file does not fit the columns.
         StorageDenied: a file may not be read.
         StorageSilent: the file system does not answer now (Transient).
     """
@@ -67,6 +70,9 @@ def damage_named(path: str) -> Iterator[None]:
         raise SourceFileGone(path=path) from gone
     except PermissionError as denied:
         raise StorageDenied(path=path, problem=str(denied)) from denied
+    except InvalidRow as invalid:
+        problem = SourceRowInvalid.said(invalid.row, invalid.column, invalid.problem)
+        raise SourceRowInvalid(path=path, problem=problem) from invalid
     except UnreadableValue as value:
         raise ColumnUnreadable(path=path, column=value.column, problem=value.problem) from value
     except (OSError, pa.ArrowException) as damaged:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tidegate.errors import MarkerInvalid
+from tidegate.model.marker import MARKER_FORMAT
+from tidegate.model.marker import read_marker as read_marker
 from tidegate.model.wire import instant_text, pretty
 
 if TYPE_CHECKING:
@@ -22,9 +24,7 @@ if TYPE_CHECKING:
     from tidegate.model.publication import Approval, Override, Publication, Verdict
     from tidegate.storage import Storage
 
-MARKER_FORMAT = 1
 USUAL_NAME = "_SUCCESS"
-_SAYS = {"pipeline", "partition", "revision", "files"}
 
 
 @dataclass(frozen=True)
@@ -153,21 +153,6 @@ def find_markers(
 def is_hidden(name: str) -> bool:
     """Return whether readers skip a file, whose path is relative to the table root (PC-P09)."""
     return any(part.startswith(("_", ".")) for part in name.split("/"))
-
-
-def read_marker(path: str, content: bytes) -> dict[str, Any]:
-    """Return the content of a marker.
-
-    Raises:
-        MarkerInvalid: it is empty or was not written by Tidegate.
-    """
-    try:
-        raw = json.loads(content)
-    except ValueError as broken:
-        raise MarkerInvalid(path=path, found="no JSON" if content else "an empty file") from broken
-    if not isinstance(raw, dict) or raw.get("format") != MARKER_FORMAT or not raw.keys() >= _SAYS:
-        raise MarkerInvalid(path=path, found="another format")
-    return raw
 
 
 def marked_by(storage: Storage, root: str, name: str) -> str | None:

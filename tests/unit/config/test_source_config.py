@@ -247,3 +247,68 @@ def test_missing_bounds_may_be_nothing() -> None:
     assert config.event_time is not None
     assert (config.event_time.on_missing_bounds, config.event_time.unit) == ("null", "ms")
     assert config.source.split.order == "none"
+
+
+FILES = {"kind": "files", "path": "/in"}
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"format": "csv", "columns": {"id": "BIGINT", "amount": "decimal(10, 2)"}},
+        {"format": "csv", "csv": {"delimiter": "\t", "quote": None, "null": "NA"}},
+        {"format": "json", "columns": {"tags": "array<string>"}},
+        {"format": "ORC", "metadata_columns": ["file.path", "file.modification_time"]},
+        {"require_marker": True},
+        {"require_marker": {"name": "_DONE"}},
+    ],
+    ids=["columns", "csv", "json", "metadata", "marker", "marker of a name"],
+)
+def test_options_of_files_survive_being_stored_and_are_in_the_schema(keys: dict[str, Any]) -> None:
+    raw = {"name": "a", "source": {**FILES, **keys}, "target": {"path": "/x"}}
+    config = PipelineConfig.from_resolved(raw)
+
+    again = PipelineConfig.from_resolved(config.resolved())
+
+    assert again.source == config.source
+    plain = PipelineConfig.from_resolved({**raw, "source": FILES})
+    assert (again.plan_inputs() != plain.plan_inputs()) == ("require_marker" not in keys)
+    if keys.get("format") != "ORC":
+        jsonschema.validate(raw, json_schema())
+
+
+def test_source_without_later_options_is_stored_as_earlier_versions_stored_it() -> None:
+    stored = read_source(FILES).model_dump(mode="json")
+
+    assert stored.keys().isdisjoint({"columns", "csv", "metadata_columns", "require_marker"})
+
+
+@pytest.mark.parametrize(
+    ("keys", "problem"),
+    [
+        ({"format": "xml"}, "`source.format`: unknown value 'xml'"),
+        ({"columns": {"a": "int"}}, "`source.columns`: belongs to `format: csv` and `json`"),
+        ({"format": "csv", "columns": {"a": "array<int>"}}, "`source.columns.a`: a value of CSV"),
+        ({"format": "json", "columns": {"a": "strings"}}, "did you mean 'string'"),
+        ({"format": "json", "csv": {}}, "`source.csv`: belongs to `format: csv`"),
+        ({"format": "csv", "csv": {"header": False}}, "`source.csv.header`: needs"),
+        ({"format": "csv", "csv": {"quote": ","}}, "`source.csv.quote`: is the same"),
+        ({"format": "csv", "csv": {"delimiter": "||"}}, "`source.csv.delimiter`: expected one"),
+        ({"format": "csv", "csv": {"encoding": "utf-9"}}, "`source.csv.encoding`: unknown"),
+        ({"format": "csv", "csv": {"header_row": 1}}, "`source.csv.header_row`: unknown key"),
+        ({"require_marker": {"name": "done"}}, "`source.require_marker.name`"),
+        ({"metadata_columns": ["file"]}, "`source.metadata_columns[0]`: unknown value"),
+        (
+            {"metadata_columns": ["file.path"], "partition_by": {"_file_path": "string"}},
+            "`source.metadata_columns`: a column of the source has the name `_file_path`",
+        ),
+    ],
+    ids=lambda it: "" if isinstance(it, dict) else it.replace("`", "")[:40],
+)
+def test_options_of_files_that_do_not_fit_are_refused_with_their_key(
+    keys: dict[str, Any], problem: str
+) -> None:
+    with pytest.raises(ConfigInvalid) as refused:
+        read_source({**FILES, **keys})
+
+    assert problem in str(refused.value)

@@ -4,19 +4,43 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
+from tidegate.config.column_types import parse_type
 from tidegate.config.reading import TableReadConfig
-from tidegate.config.section import LocalPath, later, words
+from tidegate.config.section import LocalPath, unique, words
 from tidegate.config.sources.every_kind import SourceConfig
+from tidegate.config.sources.text_files import (
+    ColumnTypeText,
+    CsvConfig,
+    MetadataWord,
+    RequiredMarker,
+)
 from tidegate.config.words import KeyProblem, suggest
 from tidegate.model.partition import DEFAULT_NAME
 
 FailOrSkip = Literal["fail", "skip"]
 FailOrIgnore = Literal["fail", "ignore"]
-SourceFormat = Literal["parquet"]
+SourceFormat = Literal["parquet", "orc", "avro", "csv", "json"]
+
+TEXT_FORMATS = frozenset({"csv", "json"})
+"""Formats whose files do not tell the types of their columns."""
+_METADATA_COLUMNS = {
+    "file.path": "_file_path",
+    "file.name": "_file_name",
+    "file.size": "_file_size",
+    "file.modification-time": "_file_modification_time",
+}
+_LATER_KEYS = ("columns", "csv", "metadata_columns", "require_marker")
+"""Keys that are left out of what is stored unless they are set: earlier plans did not have them."""
 
 _REREAD = (
     "is not supported: a changed file is never read again automatically; use 'fail' and `tidegate "
@@ -60,13 +84,20 @@ class FilesSourceConfig(SourceConfig):
         "on_changed_file",
         "on_bad_path",
         "path_regex",
+        "require_marker",
     }
 
     kind: Literal["files"]
     read: TableReadConfig = TableReadConfig()
     path: LocalPath
     """The root directory of the files."""
-    format: Annotated[SourceFormat, words(SourceFormat, later("orc", "csv", "json"))] = "parquet"
+    format: Annotated[SourceFormat, words(SourceFormat)] = "parquet"
+    """Of all files that are read; `json` is one object per line (PC-O01)."""
+    columns: dict[str, ColumnTypeText] | None = Field(None, min_length=1)
+    """The columns of CSV and JSON files with their types, as in Spark; by default, those that the
+    first files seem to have."""
+    csv: CsvConfig | None = None
+    """How the rows of CSV files are written."""
     partition_by: dict[str, Annotated[str, AfterValidator(_key_type)]] = Field(default_factory=dict)
     """The partition keys of the directories with their types, in path order (PC-R03)."""
     default_partition_name: str = Field(DEFAULT_NAME, min_length=1)
@@ -76,6 +107,30 @@ class FilesSourceConfig(SourceConfig):
     on_bad_path: Annotated[FailOrSkip, words(FailOrSkip)] = "fail"
     path_regex: Annotated[str | None, AfterValidator(_whole_files_regex)] = None
     """Pattern that must match the whole absolute path of a file (PC-O06)."""
+
+    metadata_columns: Annotated[
+        tuple[Annotated[MetadataWord, words(MetadataWord)], ...], unique("column")
+    ] = ()
+    """Columns about the file of a row: `_file_path`, `_file_name`, `_file_size`,
+    `_file_modification_time` (PC-O07)."""
+    require_marker: RequiredMarker = None
+    """Read partitions only once they have a marker, and of Tidegate's only the files that it lists
+    (PC-R09)."""
+
+    @property
+    def tells_types(self) -> bool:
+        """Whether files tell the types of their columns."""
+        return self.format not in TEXT_FORMATS
+
+    @property
+    def dialect(self) -> CsvConfig:
+        """How the rows of CSV files are written."""
+        return self.csv or CsvConfig()
+
+    @property
+    def named_metadata(self) -> dict[str, str]:
+        """The columns about files: name → word."""
+        return {_METADATA_COLUMNS[word]: word for word in self.metadata_columns}
 
     @property
     def address(self) -> str:
@@ -99,6 +154,34 @@ class FilesSourceConfig(SourceConfig):
     def path_columns(self) -> tuple[str, ...]:
         """The partition keys of the directories."""
         return tuple(self.partition_by)
+
+    @model_serializer(mode="wrap")
+    def _without_later_keys(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        made: dict[str, Any] = serialize(self)
+        return {key: value for key, value in made.items() if key not in _LATER_KEYS or value}
+
+    @model_validator(mode="after")
+    def _columns_fit_the_format(self) -> FilesSourceConfig:
+        if self.columns is not None and self.tells_types:
+            problem = (
+                f"belongs to `format: csv` and `json`; {self.format} files have their own types"
+            )
+            raise KeyProblem(problem, key="columns")
+        if self.csv is not None and self.format != "csv":
+            problem = f"belongs to `format: csv`; the format is '{self.format}'"
+            raise KeyProblem(problem, key="csv")
+        if self.format == "csv" and not self.dialect.header and self.columns is None:
+            problem = "needs `source.columns`, which then names the columns in their order"
+            raise KeyProblem(problem, key="csv.header")
+        for name, kind in (self.columns or {}).items():
+            if self.format == "csv" and parse_type(kind).is_nested:
+                problem = f"a value of CSV cannot be of type {kind}"
+                raise KeyProblem(problem, key=f"columns.{name}")
+        for name in self.named_metadata:
+            if name in self.partition_by or name in (self.columns or {}):
+                problem = f"a column of the source has the name `{name}` already"
+                raise KeyProblem(problem, key="metadata_columns")
+        return self
 
     @model_validator(mode="after")
     def _only_what_files_have(self) -> FilesSourceConfig:

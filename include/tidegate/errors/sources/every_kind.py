@@ -80,6 +80,23 @@ class SourceFileDamaged(TerminalError):
     )
 
 
+class SourceRowInvalid(SourceFileDamaged):
+    """A row of a text file does not fit the columns (PC-R12)."""
+
+    template = (
+        "{path}: {problem}. Nothing of the file is published. Correct it in the source, or take it "
+        "out of the source, give up the window if it is open with `tidegate abandon PIPELINE`, and "
+        "run `tidegate load PIPELINE`."
+    )
+
+    @staticmethod
+    def said(row: int | None, column: str | None, problem: str) -> str:
+        """Return where the row stands, and what is wrong with it."""
+        places = [f"row {row}"] if row is not None else []
+        places += [f"column '{column}'"] if column is not None else []
+        return f"{', '.join(places)}: {problem}" if places else problem
+
+
 class ColumnUnreadable(TerminalError):
     """A column has a value that no Arrow array of its type can hold (ICE-6.18)."""
 

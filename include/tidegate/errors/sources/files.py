@@ -66,13 +66,27 @@ class ListedFileChanged(SourceFileDamaged):
     )
 
 
-class FileNotParquet(SourceFileDamaged):
-    """A file of a folder has another format than Parquet, the only one that is read (PC-R01)."""
+class FileOfOtherFormat(SourceFileDamaged):
+    """A file of a folder has another format than the one that is read (PC-R01)."""
 
+    format: str
     template = (
-        "{path}: expected a Parquet file, as only Parquet is read from a folder, found {problem}. "
-        "Set `source.path_regex` to an expression that the paths of Parquet files match, or write "
-        "the rows as Parquet into another folder."
+        "{path}: expected a file of `source.format: {format}`, found {problem}. Set "
+        "`source.format` to the format of the files, or `source.path_regex` to an expression that "
+        "only the paths of {format} files match."
+    )
+
+
+class MarkedFileWrong(TerminalError):
+    """A file of a partition is not as its standing marker lists it (PC-R09)."""
+
+    path: str
+    marker: str
+    expected: str
+    found: str
+    template = (
+        "{path}: expected {expected}, as the marker {marker} lists it, found {found}. Restore the "
+        "file, or let the pipeline that published it publish the partition again; then run again."
     )
 
 

@@ -1,17 +1,20 @@
-"""Directories of Parquet files as a source: an instant is a listing, a window their difference."""
+"""Directories of files as a source: an instant is a listing, a window their difference."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from tidegate.source.files.directory_keys import guess_keys, named_directory
+from tidegate.source.files.other_formats import guess_format
 from tidegate.source.files.source import FilesSource
 from tidegate.source.files.walk import list_directory
+from tidegate.source.words import first_few
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from tidegate.config import FilesSourceConfig
+    from tidegate.source.files.listing import Listing
     from tidegate.source.slicing import Rebuilding
     from tidegate.storage import Storage
 
@@ -36,7 +39,11 @@ def overlooked(config: FilesSourceConfig, partitioning: Collection[str]) -> tupl
     if not listing.files:
         matches = f" whose path matches `source.path_regex: {config.path_regex}`"
         named = matches if config.path_regex else ""
-        return (f"there is no file{named} in {config.path}, so that nothing is loaded",)
+        waiting = _waiting(config, listing)
+        said = f"there is no file{named} in {config.path}, so that nothing is loaded"
+        return waiting or (said,)
+    if waiting := _waiting(config, listing):
+        return waiting
     if config.partition_by:
         return ()
     directory = named_directory(listing)
@@ -50,6 +57,18 @@ def overlooked(config: FilesSourceConfig, partitioning: Collection[str]) -> tupl
     )
 
 
+def _waiting(config: FilesSourceConfig, listing: Listing) -> tuple[str, ...]:
+    if not listing.unmarked or config.require_marker is None:
+        return ()
+    names = sorted(folder or "." for folder in listing.unmarked)
+    what = "directory has" if len(names) == 1 else "directories have"
+    return (
+        f"{len(names)} {what} files but no marker `{config.require_marker.name}`, so that they "
+        f"are not read yet: {first_few(names)}",
+    )
+
+
 def guessed_options(config: FilesSourceConfig) -> Mapping[str, Any]:
-    """Return the options that make columns of a folder's directories."""
-    return guess_keys(list_directory(config))
+    """Return the format of a folder's files, and the options that make columns of directories."""
+    listing = list_directory(config)
+    return guess_format(listing) | guess_keys(listing)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tidegate.physical.int96 import is_zoneless
+from tidegate.source.files.metadata import metadata_schema
 from tidegate.source.files.partition_values import arrow_type
 from tidegate.source.named_columns import is_list, plain_type, wanted_column
 from tidegate.source.promotion import cast_to
@@ -78,7 +79,14 @@ def _wider_time(known: pa.DataType, found: pa.Field, kind: pa.DataType) -> pa.Da
     return pa.timestamp(unit, kind.tz)
 
 
-def table_schema(own: pa.Schema, keys: Mapping[str, str]) -> pa.Schema:
-    """Return the columns of a table whose files have these: own ones, then keys (PC-R02)."""
-    columns = [column for column in own if column.name not in keys]
-    return pa.schema(columns + [pa.field(name, arrow_type(kind)) for name, kind in keys.items()])
+def table_schema(own: pa.Schema, keys: Mapping[str, str], metadata: Mapping[str, str]) -> pa.Schema:
+    """Return the columns of a table whose files have these: own ones, then keys (PC-R02).
+
+    Args:
+        own: the columns of the files.
+        keys: the partition keys of the directories, with their types.
+        metadata: the columns about files, which are the last ones.
+    """
+    columns = [column for column in own if column.name not in {*keys, *metadata}]
+    columns += [pa.field(name, arrow_type(kind)) for name, kind in keys.items()]
+    return pa.schema([*columns, *metadata_schema(metadata)])

@@ -1,4 +1,4 @@
-"""A directory of Parquet files, by its listings and their differences."""
+"""A directory of files, by its listings and their differences."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.errors import SourceRewritten, StateFileDamaged, StateFileLost
 from tidegate.source.files.footers import Footers, side_by_side
+from tidegate.source.files.formats import format_of
 from tidegate.source.files.listing import Listing, cut, cuts, difference, number_of
 from tidegate.source.files.store import ListingStore
 from tidegate.source.files.tails import listed_before, listed_tail
@@ -14,10 +15,12 @@ from tidegate.source.files.walk import list_directory
 from tidegate.source.words import counted, first_few
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from tidegate.config import FilesSourceConfig
     from tidegate.model.instant import Instant
     from tidegate.model.plan import Pin
-    from tidegate.source.files.listing import ListingDifference
+    from tidegate.source.files.listing import ListedFile, ListingDifference
     from tidegate.storage import Storage
 
 _READ_WHOLE = (
@@ -58,7 +61,8 @@ class Folder:
         # A start and a read of everything exclude each other.
         remedy = _READ_WHOLE if config.start.kind == "full" else _READ_WHOLE_FROM_THE_START
         self.store = ListingStore(storage, listings_root, remedy)
-        self.footers = Footers(self.root)
+        self.format = format_of(config)
+        self.footers = Footers(self.root, self.format)
 
     @property
     def reads_whole(self) -> bool:
@@ -85,18 +89,20 @@ class Folder:
         """Read the pinned listing; empty before the first."""
         return self.listing(pin.head) if pin.head is not None else Listing(())
 
-    def look(self, before: Listing) -> Listing:
+    def look(self, before: Listing, until: datetime | None = None) -> Listing:
         """List the directory, with the ends of files that are new or whose time changed.
 
         Args:
             before: the listing of the checkpoint.
+            until: markers that were written at this time or later do not count yet.
         """
-        found = list_directory(self.config)
+        found = list_directory(self.config, until)
         taken, newest = before.known, self.store.newest().known
         earlier = [listed_before(file, taken, newest) for file in found.files]
         fresh = [file for file, one in zip(found.files, earlier, strict=True) if one is None]
-        read = side_by_side(fresh, lambda file: file._replace(tail=listed_tail(self.root, file)))
-        return replace(found, files=tuple(one or next(read) for one in earlier))
+        read = side_by_side(fresh, self._with_tail)
+        looked = replace(found, files=tuple(one or next(read) for one in earlier))
+        return looked.keeping(before)
 
     def look_at(self, taken: Listing) -> Listing:
         """List the files of a listing as they stand now, with the ends of all of them.
@@ -105,10 +111,12 @@ class Folder:
         """
         found, known = list_directory(self.config), taken.known
         standing = [file for file in found.files if file.path in known]
-        files = side_by_side(
-            standing, lambda file: file._replace(tail=listed_tail(self.root, file))
-        )
-        return replace(found, files=tuple(files)).remembering(taken)
+        files = side_by_side(standing, self._with_tail)
+        return replace(found, files=tuple(files)).keeping(taken).remembering(taken)
+
+    def _with_tail(self, file: ListedFile) -> ListedFile:
+        whole = not self.format.tells_rows
+        return file._replace(tail=listed_tail(self.root, file, whole=whole))
 
     def listing(self, instant: Instant) -> Listing:
         """Read the listing of an instant; for a time within one, what had arrived by then."""

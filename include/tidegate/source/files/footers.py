@@ -1,4 +1,7 @@
-"""Read what the footers of new files say, side by side, and once: for the columns and the plan."""
+"""Read what the footers of new files say, side by side, and once: for the columns and the plan.
+
+Text files have none: their columns are declared or inferred, and their rows estimated.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +13,18 @@ from typing import TYPE_CHECKING, TypeVar
 import pyarrow as pa
 
 from tidegate.errors import TerminalError
+from tidegate.physical import ParquetRows
+from tidegate.physical.streamed import StreamedRows
+from tidegate.physical.text_types import widened, without_nulls
+from tidegate.read.open_piece import damage_named
 from tidegate.source.files.columns import joined
 from tidegate.source.files.reader import is_as_listed, open_listed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from tidegate.physical import ParquetRows
+    from tidegate.physical import PhysicalRows
+    from tidegate.source.files.formats import FolderFormat
     from tidegate.source.files.listing import ListedFile
 
 _THREADS = 2
@@ -42,7 +50,7 @@ class Footer:
     schema: pa.Schema
     rows: int
     groups: int
-    """How many row groups it has."""
+    """How many row groups it has; 0 if it does not tell its rows, which are an estimate then."""
     bounds: Mapping[str, RawBounds | None]
     """Of columns that may hold event times; None where a row group does not say."""
 
@@ -76,18 +84,22 @@ class Footers:
     *Runs on:* the planner. *Failure:* nothing is written; what is not kept is read again.
     """
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, format: FolderFormat) -> None:
         """Prepare.
 
         Args:
             root: the directory.
+            format: of its files.
         """
         self._root = root
+        self._format = format
         self._kept: dict[ListedFile, Footer] = {}
         self._schemas: dict[bytes, pa.Schema] = {}
 
     def columns(self, files: Sequence[ListedFile], known: pa.Schema) -> FolderColumns:
-        """Add the columns of files to those that are known.
+        """Add the columns of files to those that are known; declared ones are all there are.
+
+        The types of text files are inferred from the first rows of all new ones, and stay.
 
         Args:
             files: in the order in which their columns are added.
@@ -96,17 +108,27 @@ class Footers:
         Raises:
             StorageSilent: the file system does not answer now (Transient).
         """
+        if self._format.declared is not None:
+            return FolderColumns(self._format.declared)
         found = list(side_by_side(files, lambda file: (file.path, self._schema(file))))
         unread = {path: said for path, said in found if isinstance(said, TerminalError)}
         readable = dict.fromkeys(said for path, said in found if path not in unread)
-        return FolderColumns(joined(known, readable), unread)
+        if self._format.tells_rows:
+            return FolderColumns(joined(known, readable), unread)
+        fresh = [
+            field.with_type(without_nulls(field.type))
+            for field in widened(readable)
+            if field.name not in known.names
+        ]
+        return FolderColumns(pa.schema([*known, *fresh]), unread)
 
-    def of(self, file: ListedFile, column: str | None) -> Footer:
+    def of(self, file: ListedFile, column: str | None, pinned: pa.Schema | None = None) -> Footer:
         """Return the footer of a file that is as it was listed, and forget it.
 
         Args:
             file: below the root.
             column: the one whose bounds are wanted.
+            pinned: the types of columns, for files that do not tell them.
 
         Raises:
             ListedFileGone, ListedFileChanged, SourceFileDamaged, StorageSilent: see `open_listed`.
@@ -119,32 +141,45 @@ class Footers:
             and is_as_listed(self._path(file), file.size, file.modified)
         ):
             return kept
-        return self._read(file, column)
+        return self._read(file, column, pinned)
 
     def _schema(self, file: ListedFile) -> pa.Schema | TerminalError:
         try:
             footer = self._read(file, None)
         except TerminalError as unreadable:
             return unreadable
-        if len(self._kept) < _MOST_KEPT:
+        if self._format.tells_rows and len(self._kept) < _MOST_KEPT:
             self._kept[file] = footer
         return footer.schema
 
-    def _read(self, file: ListedFile, column: str | None) -> Footer:
-        with open_listed(self._path(file), *file[1:]) as opened:
+    def _read(
+        self, file: ListedFile, column: str | None, pinned: pa.Schema | None = None
+    ) -> Footer:
+        # A text would be hashed once more; whoever reads its rows does.
+        size, modified, tail = file[1:] if self._format.tells_rows else (*file[1:3], "")
+        path = self._path(file)
+        with open_listed(path, size, modified, tail, self._format, pinned) as opened:
             schema = opened.schema
             # Most files have equal ones.
             schema = self._schemas.setdefault(schema.serialize().to_pybytes(), schema)
+            if isinstance(opened, StreamedRows):
+                with damage_named(path):
+                    return Footer(schema, opened.estimated_rows(), 0, {})
             bounds = {} if column else _bounds_of_times(opened)
             if column is not None and column in schema.names:
-                bounds[column] = opened.raw_bounds(column)
+                bounds[column] = _raw_bounds(opened, column)
             return Footer(schema, opened.rows, len(opened.row_groups), bounds)
 
     def _path(self, file: ListedFile) -> str:
         return f"{self._root}/{file.path}"
 
 
-def _bounds_of_times(file: ParquetRows) -> dict[str, RawBounds | None]:
+def _raw_bounds(file: PhysicalRows, column: str) -> RawBounds | None:
+    # Arrow does not expose statistics of ORC stripes, and Avro has none.
+    return file.raw_bounds(column) if isinstance(file, ParquetRows) else None
+
+
+def _bounds_of_times(file: PhysicalRows) -> dict[str, RawBounds | None]:
     """Read what a plan will ask for, as long as nobody has said which column it is."""
     bounds: dict[str, RawBounds | None] = {}
     if len(file.row_groups) * len(file.schema) <= _FEW_CHUNKS:
@@ -152,5 +187,5 @@ def _bounds_of_times(file: ParquetRows) -> dict[str, RawBounds | None]:
             if pa.types.is_timestamp(field.type) or pa.types.is_date32(field.type):
                 # What cannot be read is asked for again, and told, by the plan.
                 with suppress(pa.ArrowException):
-                    bounds[field.name] = file.raw_bounds(field.name)
+                    bounds[field.name] = _raw_bounds(file, field.name)
     return bounds

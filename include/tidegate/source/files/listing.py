@@ -77,6 +77,8 @@ class Listing:
     skipped: tuple[str, ...] = ()
     gone: tuple[ListedFile, ...] = ()
     """Files as last seen, sorted by path; those that come back are not new (PC-R07)."""
+    unmarked: frozenset[str] = frozenset()
+    """Directories whose files wait for a marker; not stored (PC-R09)."""
 
     @property
     def entries(self) -> list[list[Any]]:
@@ -104,6 +106,19 @@ class Listing:
     def known(self) -> dict[str, ListedFile]:
         """All files by path, including those that are gone."""
         return {file.path: file for file in (*self.files, *self.gone)}
+
+    def keeping(self, before: Listing) -> Listing:
+        """Return the listing with the files of an earlier one that stand in unmarked directories.
+
+        They were complete once, and are neither gone nor changed while a commit is under way.
+        """
+        known = {file.path for file in self.files}
+        kept = (
+            file
+            for file in before.files
+            if file.path not in known and file.path.rpartition("/")[0] in self.unmarked
+        )
+        return replace(self, files=tuple(sorted((*self.files, *kept))))
 
     def has_content_of(self, other: Listing) -> bool:
         """Return whether two listings have the same files, whatever their times."""

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 from tidegate.errors import DefaultPartitionForeign
 from tidegate.model.file_slice import FileSlice
 from tidegate.model.partition import DEFAULT_NAME, HIVE_DEFAULT_NAME, Partition
-from tidegate.model.plan import Piece
+from tidegate.model.plan import WHOLE_FILE, Piece
 from tidegate.source.event_bounds import EventUnit
 from tidegate.source.files.footers import side_by_side
+from tidegate.source.files.metadata import FileFacts
 from tidegate.source.files.pruning import PartitionPruning
 from tidegate.source.files.reader import MODIFIED, PARTITION, TAIL, open_slice
 from tidegate.source.slicing import Units
@@ -58,12 +59,13 @@ class _Checked:
 
     def footer(self, file: ListedFile) -> Footer:
         """Return what the footer of a file says; raises as `Footers.of`."""
-        return self._footers.of(file, self._event_time.name if self._event_time else None)
+        name = self._event_time.name if self._event_time else None
+        return self._footers.of(file, name, self._reading.own)
 
     def bounds(self, footer: Footer) -> TimeBounds | None:
         """Return the event times of a file; None where its footer does not say."""
         column = self._event_time
-        if column is None or column.name not in footer.schema.names:
+        if column is None or column.name not in footer.bounds:
             return None
         counts = EventUnit.of(footer.schema.field(column.name).type, column)
         return counts.between_raw(footer.bounds[column.name]) if counts else None
@@ -104,8 +106,9 @@ class ListingSlicing:
             ListedFileGone, SourceFileDamaged: a file is not as it was listed.
             SchemaIncompatible: a column of a file cannot be read as the pinned type.
         """
-        # A filter that rules out no file may still exclude rows of each.
-        enough = enough if self._folder.config.read.filter is None else None
+        # A filter that rules out no file may still exclude rows of each; an estimate is no promise.
+        is_exact = self._folder.config.read.filter is None and self._folder.format.tells_rows
+        enough = enough if is_exact else None
         whole = whole or self._folder.reads_whole
         start = None if whole else window.start_exclusive
         change = self._folder.compared(start, window.end_inclusive)
@@ -122,7 +125,7 @@ class ListingSlicing:
 
     def row_groups(self, piece: Piece) -> tuple[RowGroup, ...]:
         """Read the row groups of a file."""
-        with open_slice(piece.slice) as file:
+        with open_slice(piece.slice, self._folder.format) as file:
             return file.row_groups
 
     def replaced_columns(self, pin: Pin) -> tuple[str, ...]:
@@ -136,6 +139,14 @@ class ListingSlicing:
         """Return the files that the filter may find rows in, with what their directories name."""
         placed = [(file, self._partition(file.path)) for file in files]
         pruning = PartitionPruning(self._folder.config, self._reading.schema(pin))
+        if pruning.asks_files:
+            root = self._folder.root
+            facts = [
+                (partition, FileFacts(f"{root}/{file.path}", file.size, file.modified))
+                for file, partition in placed
+            ]
+            passes = pruning.passing(facts)
+            return [item for item, is_kept in zip(placed, passes, strict=True) if is_kept]
         kept = pruning.keep({partition for _, partition in placed})
         return [item for item in placed if item[1] in kept]
 
@@ -169,9 +180,12 @@ class ListingSlicing:
             rows=footer.rows,
             # One offset says one row group, which need not be read again to be cut.
             offsets=(0,) if footer.groups == 1 else (),
+            file_format=self._folder.format.name,
             details=_details(file, partition),
         )
         piece = Piece(slice, footer.rows, file.size, event_times=checked.bounds(footer))
+        if not self._folder.format.tells_rows:
+            piece = replace(piece, byte_range=WHOLE_FILE)
         checked.check(piece, footer.schema)
         return piece
 

@@ -1,4 +1,4 @@
-"""One directory of Parquet files as a source: listings, files and rows."""
+"""One directory of files as a source: listings, files and rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class FilesSource:
-    """The `Source` of one directory of Parquet files."""
+    """The `Source` of one directory of files."""
 
     hints = None
     """None: everything known about a file is in its footer."""

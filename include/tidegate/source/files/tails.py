@@ -1,7 +1,8 @@
 """Recognize a file by how it ends, whatever its modification time is (PC-R11).
 
-The end of a Parquet file is its footer: rows, sizes and bounds of every column chunk. Reads a
-bounded part of a file, and nothing else.
+The end of a Parquet file is its footer: rows, sizes and bounds of every column chunk; that of an
+ORC file says as much, and every block of an Avro file ends with a word of its own. Of these it
+reads a bounded part. The end of a text says nothing of the rest, so that texts are hashed whole.
 """
 
 from __future__ import annotations
@@ -22,17 +23,27 @@ _LEAST_BYTES = 64 << 10
 """Read of each file: smaller ones are compared whole, because equal footers say least of them."""
 _DIGITS = 16
 _MAGIC = (b"PAR1", b"PARE")
+_CHUNK_BYTES = 1 << 20
 _END = 8
 """Bytes after the footer: its length and the magic word."""
 
 
-def tail_of(file: pa.NativeFile) -> str:
+def tail_of(file: pa.NativeFile, *, whole: bool = False) -> str:
     """Hash the end of an open file: its footer, and at least the last 64 KiB.
+
+    Args:
+        file: open for random reads.
+        whole: hash all of it.
 
     Returns:
         16 hexadecimal digits; equal for files that end alike, whatever their length.
     """
     length = file.size()
+    if whole:
+        content = hashlib.sha256()
+        for at in range(0, length, _CHUNK_BYTES):
+            content.update(file.read_at(min(_CHUNK_BYTES, length - at), at))
+        return content.hexdigest()[:_DIGITS]
     last = file.read_at(min(_LEAST_BYTES, length), max(0, length - _LEAST_BYTES))
     if last[-4:] in _MAGIC:
         wanted = int.from_bytes(last[-_END:-4], "little") + _END
@@ -41,8 +52,8 @@ def tail_of(file: pa.NativeFile) -> str:
     return hashlib.sha256(last).hexdigest()[:_DIGITS]
 
 
-def listed_tail(root: str, file: ListedFile) -> str:
-    """Hash the end of a file that was just listed.
+def listed_tail(root: str, file: ListedFile, *, whole: bool = False) -> str:
+    """Hash the end of a file that was just listed, or all of it.
 
     Returns:
         The hash; empty if the file cannot be read, or has another length by now.
@@ -53,7 +64,7 @@ def listed_tail(root: str, file: ListedFile) -> str:
     path = f"{root}/{file.path}"
     try:
         with pa.OSFile(path) as opened:
-            return tail_of(opened) if opened.size() == file.size else ""
+            return tail_of(opened, whole=whole) if opened.size() == file.size else ""
     except OSError as refused:
         silent = silence_of(path, refused)
         if silent is not None:

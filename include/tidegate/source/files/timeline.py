@@ -84,10 +84,12 @@ class ListingTimeline:
         """
         del expected_identity
         before = self._folder.known(after)
-        listing = self._folder.look(before)
+        # A partition is there when its marker is, whenever its files were written.
+        marked = until if self._folder.config.require_marker else None
+        listing = self._folder.look(before, marked if not self._folder.reads_whole else None)
         # A read of the whole directory is new each time, and always has all files.
         passed = Listing(()) if self._folder.reads_whole else before
-        if until is not None and not self._folder.reads_whole:
+        if until is not None and marked is None and not self._folder.reads_whole:
             listing = came_before(listing, until, before.known)
         listing = listing.remembering(passed)
         if not listing.files and after is None:
@@ -306,10 +308,11 @@ class ListingTimeline:
         if columns.unread and not columns.schema.names:
             # None of the files can be read: there are no columns to go on with.
             raise next(iter(columns.unread.values()))
-        whole = table_schema(columns.schema, self._folder.config.partition_by)
+        config = self._folder.config
+        whole = table_schema(columns.schema, config.partition_by, config.named_metadata)
         try:
             return select_columns(
-                whole, self._folder.config.read.columns, self._extra_columns, self._folder.root
+                whole, config.read.columns, self._extra_columns, self._folder.root
             )
         except ColumnMissing as missing:
             # The column may be one of the file that cannot be read.

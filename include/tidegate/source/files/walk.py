@@ -1,10 +1,11 @@
-"""List the files below a root, level by level (PC-R01, R03, P05, P09)."""
+"""List the files below a root, level by level (PC-R01, R03, R09, P05, P09)."""
 
 from __future__ import annotations
 
 import os
 import re
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,11 +13,13 @@ from pyarrow import fs
 
 from tidegate.errors import (
     FolderNotFound,
+    MarkedFileWrong,
     PartitionPathInvalid,
     PartitionValueInvalid,
     SourceReadTwice,
     SourceUnreachable,
 )
+from tidegate.model.marker import marked_files
 from tidegate.model.partition import Partition
 from tidegate.source.files.listing import ListedFile, Listing
 from tidegate.source.files.partition_values import parse_values
@@ -27,7 +30,7 @@ from tidegate.source.files.tables import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Collection, Iterator, Mapping
 
     from tidegate.config import FilesSourceConfig
 
@@ -39,6 +42,12 @@ class _Walk:
     default_name: str
     skip_bad: bool
     pattern: re.Pattern[str] | None
+    marker: str | None = None
+    """Only directories with a file of this name are read, and those below it."""
+    until: datetime | None = None
+    """Markers of this time or later do not stand yet."""
+    unmarked: list[str] = field(default_factory=list)
+    """Directories with files that are not read, because no marker stands."""
     files: list[ListedFile] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     tables: dict[str, str] = field(default_factory=dict)
@@ -49,13 +58,21 @@ class _Walk:
     def __post_init__(self) -> None:
         self.places.append(os.path.realpath(self.root))
 
-    def visit(self, folder: str, depth: int, table: tuple[str, str] | None = None) -> None:
+    def visit(
+        self,
+        folder: str,
+        depth: int,
+        table: tuple[str, str] | None = None,
+        *,
+        is_complete: bool = False,
+    ) -> None:
         """List one directory and go down; hidden names are left out at every level (PC-P09).
 
         Args:
             folder: below the root.
             depth: of the folder.
             table: folder and kind of the table that it is in.
+            is_complete: whether the marker of another engine stands above it.
         """
         place = f"{self.root}/{folder}".rstrip("/")
         links = self._links(place, folder)
@@ -63,6 +80,7 @@ class _Walk:
         if table is None:
             kind = kind_of_folder({name for name, _ in entries}, place)
             table = (place, kind) if kind else None
+        is_complete, listed = self._marked(place, is_complete=is_complete)
         for name, entry in entries:
             if name.startswith(("_", ".")):
                 continue
@@ -71,10 +89,53 @@ class _Walk:
                 self.skipped.append(path)
             elif entry.type == fs.FileType.Directory:
                 if not self.keys or self._is_good(path, depth + 1):
-                    self.visit(path, depth + 1, table)
-            elif self._is_wanted(entry, path, depth):
+                    self.visit(path, depth + 1, table, is_complete=is_complete)
+            elif listed is None and not is_complete:
+                self.unmarked.append(folder)
+            elif (listed is None or name in listed) and self._is_wanted(entry, path, depth):
                 self.files.append(ListedFile(path, entry.size, entry.mtime_ns))
                 self.tables.update([table] if table else ())
+
+    def _marked(self, place: str, *, is_complete: bool) -> tuple[bool, Collection[str] | None]:
+        """Return whether all files of a directory and below count, else which of its own do.
+
+        A commit retracts the marker before it changes anything, and writes it last.
+
+        Raises:
+            MarkerInvalid: it is a damaged one of Tidegate.
+            MarkedFileWrong: a file is not as the standing marker lists it.
+        """
+        if self.marker is None:
+            return True, None
+        marker = Path(place) / self.marker
+        content = self._standing(marker)
+        if content is None:
+            return is_complete, None
+        listed = marked_files(str(marker), content)
+        if listed is None:
+            return True, None
+        for name, length in listed.items():
+            (found,) = _FILES.get_file_info([f"{place}/{name}"])
+            if found.type != fs.FileType.File or found.size != length:
+                if self._standing(marker) != content:
+                    return False, None
+                raise MarkedFileWrong(
+                    path=f"{place}/{name}",
+                    marker=str(marker),
+                    expected=f"{length} bytes",
+                    found="no file" if found.size is None else f"{found.size} bytes",
+                )
+        return False, listed.keys()
+
+    def _standing(self, marker: Path) -> bytes | None:
+        """Read a marker; None if there is none, or none before the time that is looked at."""
+        try:
+            written = datetime.fromtimestamp(marker.stat().st_mtime, UTC)
+            if self.until is not None and written >= self.until:
+                return None
+            return marker.read_bytes()
+        except FileNotFoundError:
+            return None
 
     def _entries(self, place: str, folder: str) -> Iterator[tuple[str, fs.FileInfo]]:
         """List one directory by name: which of two links to one place is followed depends on it."""
@@ -164,8 +225,12 @@ def _overlap(one: str, other: str) -> bool:
 _FILES = fs.LocalFileSystem()
 
 
-def list_directory(config: FilesSourceConfig) -> Listing:
+def list_directory(config: FilesSourceConfig, until: datetime | None = None) -> Listing:
     """List the source's files, sorted by path.
+
+    Args:
+        config: the pipeline's `source`.
+        until: markers that were written at this time or later do not count yet.
 
     Raises:
         FolderNotFound: the root is not a directory.
@@ -174,6 +239,7 @@ def list_directory(config: FilesSourceConfig) -> Listing:
             leads to nothing; nothing is left out silently (PC-R01).
         SourceReadTwice: a link leads to a place that is already read, and `on_bad_path` says
             `fail`.
+        MarkerInvalid, MarkedFileWrong: a marker, or a file that it lists, is damaged.
         PartitionPathInvalid, PartitionValueInvalid: a directory at a partition level does not match
             `partition_by`, and `on_bad_path` says `fail`.
     """
@@ -184,6 +250,8 @@ def list_directory(config: FilesSourceConfig) -> Listing:
         default_name=config.default_partition_name,
         skip_bad=config.on_bad_path == "skip",
         pattern=re.compile(config.path_regex) if config.path_regex else None,
+        marker=config.require_marker.name if config.require_marker else None,
+        until=until,
     )
     try:
         found = _FILES.get_file_info(root).type
@@ -196,4 +264,8 @@ def list_directory(config: FilesSourceConfig) -> Listing:
     except OSError as refused:
         raise SourceUnreachable(source=root, problem=str(refused)) from refused
     refuse_tables_below(root, walk.tables)
-    return Listing(tuple(sorted(walk.files)), tuple(sorted(set(walk.skipped))))
+    return Listing(
+        tuple(sorted(walk.files)),
+        tuple(sorted(set(walk.skipped))),
+        unmarked=frozenset(walk.unmarked),
+    )

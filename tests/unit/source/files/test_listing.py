@@ -182,3 +182,13 @@ def test_cut_names_its_listing() -> None:
     assert part.id != whole.id
     assert listing_id(part) == listing_id(whole) == whole.id == f"000012-{listing.digest}"
     assert number_of(part) == number_of(whole) == 12
+
+
+def test_files_of_a_directory_without_a_marker_stay_as_they_were() -> None:
+    before = Listing((ListedFile("dt=1/a", 1, 1, "t"), ListedFile("dt=2/b", 1, 1)))
+    found = Listing((ListedFile("dt=3/c", 1, 1),), unmarked=frozenset({"dt=1"}))
+
+    kept = found.keeping(before)
+
+    assert [file.path for file in kept.files] == ["dt=1/a", "dt=3/c"]
+    assert kept.files[0] == before.files[0]

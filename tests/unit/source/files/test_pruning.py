@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tidegate.config import read_source
 from tidegate.errors import PartitionValueInvalid, PredicateInvalid
 from tidegate.model.partition import Partition
+from tidegate.source.files.metadata import FileFacts
 from tidegate.source.files.pruning import PartitionPruning
 
 KEYS = {"dt": "date", "n": "int", "s": "string"}
@@ -87,3 +88,24 @@ def test_value_that_is_none_of_its_type_is_refused_and_not_left_out() -> None:
 
     with pytest.raises(PartitionValueInvalid, match="ten"):
         _pruning("n > 1").keep([broken])
+
+
+def test_files_are_judged_by_what_a_listing_knows_of_them() -> None:
+    config = read_source(
+        {
+            "kind": "files",
+            "path": "/lake",
+            "partition_by": {"n": "int"},
+            "metadata_columns": ["file.size"],
+            "read": {"filter": "_file_size > 5 or n = 1"},
+        }
+    )
+    pruning = PartitionPruning(config, SCHEMA)
+    files = [(str(n), size) for n in (1, 2) for size in (5, 6)]
+
+    found = pruning.passing(
+        [(Partition((("n", n),)), FileFacts("/lake/a", size, 0)) for n, size in files]
+    )
+
+    assert pruning.asks_files
+    assert found == [n == "1" or size > 5 for n, size in files]

@@ -159,9 +159,9 @@ def test_end_of_a_file_that_was_taken_in_is_read_once_per_time_that_it_has(
     os.utime(root / "a.parquet", ns=(1, 1))
     read: list[str] = []
 
-    def counting(_root: str, file: ListedFile) -> str:
+    def counting(_root: str, file: ListedFile, *, whole: bool) -> str:
         read.append(file.path)
-        return listed_tail(_root, file)
+        return listed_tail(_root, file, whole=whole)
 
     monkeypatch.setattr("tidegate.source.files.folder.listed_tail", counting)
     for _ in range(looks):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -11,11 +13,14 @@ import pytest
 from tidegate.config import SourceConfig, read_source
 from tidegate.errors import (
     FolderNotFound,
+    MarkedFileWrong,
+    MarkerInvalid,
     PartitionPathInvalid,
     PartitionValueInvalid,
     SourceReadTwice,
     SourceUnreachable,
 )
+from tidegate.source.files import walk
 from tidegate.source.files.walk import list_directory
 
 if TYPE_CHECKING:
@@ -218,3 +223,101 @@ def test_of_two_links_to_one_place_the_first_by_name_is_followed(
 
     assert [file.path for file in listing.files] == ["a/x.parquet"]
     assert listing.skipped == ("b",)
+
+
+def _mark(folder: Path, name: str = "_SUCCESS", **lengths: int) -> None:
+    """Write a marker as Tidegate does."""
+    files = [{"name": file, "length": length} for file, length in lengths.items()]
+    says = {"format": 1, "pipeline": "p", "partition": {}, "revision": 1, "files": files}
+    (folder / name).write_text(json.dumps(says))
+
+
+def _marked(root: Path, **keys: Any) -> list[str]:
+    config = _config(root, require_marker=True, **keys)
+    return [file.path for file in list_directory(config).files]
+
+
+def test_only_files_that_a_marker_lists_are_read(tmp_path: Path) -> None:
+    _touch(tmp_path, "dt=1/a", "dt=1/not_listed", "dt=2/b")
+    _mark(tmp_path / "dt=1", a=1)
+
+    listing = list_directory(_config(tmp_path, require_marker=True, partition_by={"dt": "int"}))
+
+    assert [file.path for file in listing.files] == ["dt=1/a"]
+    assert listing.unmarked == {"dt=2"}
+
+
+@pytest.mark.parametrize("content", [b"", b'{"creationTime": 1}'], ids=["Spark", "Paimon"])
+def test_marker_of_another_engine_lets_all_files_below_count(
+    tmp_path: Path, content: bytes
+) -> None:
+    _touch(tmp_path, "dt=1/hr=1/a", "dt=1/hr=1/.b", "dt=1/hr=2/_c", "dt=2/hr=1/d")
+    _touch(tmp_path, "dt=1/_SUCCESS", content=content)
+
+    assert _marked(tmp_path, partition_by={"dt": "int", "hr": "int"}) == ["dt=1/hr=1/a"]
+
+
+def test_marker_of_a_partition_wins_over_one_above_it(tmp_path: Path) -> None:
+    _touch(tmp_path, "dt=1/a", "dt=1/b", "dt=2/c")
+    _touch(tmp_path, "_SUCCESS", content=b"")
+    _mark(tmp_path / "dt=1", a=1)
+
+    assert _marked(tmp_path, partition_by={"dt": "int"}) == ["dt=1/a", "dt=2/c"]
+
+
+def test_marker_may_have_another_name(tmp_path: Path) -> None:
+    _touch(tmp_path, "a", "_DONE")
+    config = _config(tmp_path, require_marker={"name": "_DONE"})
+
+    assert [file.path for file in list_directory(config).files] == ["a"]
+    assert _marked(tmp_path) == []
+
+
+@pytest.mark.parametrize("lengths", [{"a": 2}, {"a": 1, "gone": 1}], ids=["longer", "gone"])
+def test_file_that_is_not_as_its_marker_lists_it_is_refused(
+    tmp_path: Path, lengths: dict[str, int]
+) -> None:
+    _touch(tmp_path, "a")
+    _mark(tmp_path, **lengths)
+
+    with pytest.raises(MarkedFileWrong, match="as the marker"):
+        _marked(tmp_path)
+
+
+def test_marker_that_was_cut_is_refused(tmp_path: Path) -> None:
+    _touch(tmp_path, "a")
+    _touch(tmp_path, "_SUCCESS", content=b'{"format": 1, "pipel')
+
+    with pytest.raises(MarkerInvalid):
+        _marked(tmp_path)
+
+
+def test_partition_whose_marker_is_retracted_meanwhile_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit removes files after it retracted the marker, which the walk had read before."""
+    _touch(tmp_path, "a")
+    _mark(tmp_path, a=1, gone=1)
+    really, reads = walk._Walk._standing, 0
+
+    def retracted(self: Any, marker: Path) -> bytes | None:
+        nonlocal reads
+        reads += 1
+        return really(self, marker) if reads == 1 else None
+
+    monkeypatch.setattr(walk._Walk, "_standing", retracted)
+
+    listing = list_directory(_config(tmp_path, require_marker=True))
+
+    assert (listing.files, listing.unmarked) == ((), {""})
+
+
+@pytest.mark.parametrize(("before", "found"), [(0, []), (1, ["a"])], ids=["at", "before"])
+def test_marker_counts_from_its_own_time_on(tmp_path: Path, before: int, found: list[str]) -> None:
+    _touch(tmp_path, "a", "_SUCCESS")
+    moment = datetime(2026, 2, 1, tzinfo=UTC)
+    written = (moment - timedelta(seconds=before)).timestamp()
+    os.utime(tmp_path / "_SUCCESS", (written, written))
+    config = _config(tmp_path, require_marker=True)
+
+    assert [file.path for file in list_directory(config, moment).files] == found
