@@ -12,7 +12,7 @@ from tidegate.config.document import Document, Place, key_text
 from tidegate.config.pipeline import PipelineConfig
 from tidegate.config.policies import POLICIES
 from tidegate.config.sources import KINDS, SourceConfig
-from tidegate.config.words import NOT_BUILT, AmbiguousSide, KeyProblem, suggest
+from tidegate.config.words import AmbiguousSide, KeyProblem, suggest
 from tidegate.errors import AmbiguousStart, ConfigInvalid
 
 if TYPE_CHECKING:
