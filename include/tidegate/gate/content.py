@@ -5,22 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from tidegate.errors import ContentUnreadable
-from tidegate.physical.parts import PartFiles
 from tidegate.storage import silence_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from tidegate.model.partition import Partition
-    from tidegate.physical.parts import PartRows
+    from tidegate.physical.parts import PartFiles, PartRows
 
 Unify = Callable[[Iterable[tuple[str, pa.Schema]]], pa.Schema]
 """(path, schema) of each file → the common schema that a reader of the table uses."""
+
+
+def _parquet_files() -> PartFiles:
+    # With the formats comes polars, which most of what imports the gate does not need.
+    found: PartFiles = import_module("tidegate.physical.parts").PartFiles()
+    return found
 
 
 @dataclass(frozen=True)
@@ -34,7 +40,7 @@ class GateInput:
     """How the target merges schemas that differ."""
     planned: Callable[[], Iterable[pa.Schema]] = tuple
     """Returns the columns planned for the partition, newest first; called if it has no files."""
-    parts: PartFiles = field(default_factory=PartFiles)
+    parts: PartFiles = field(default_factory=_parquet_files)
     """Opens the files."""
 
 
