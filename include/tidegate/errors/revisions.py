@@ -39,3 +39,14 @@ class KeyUnknown(TerminalError):
         "column '{column}': expected among the columns of the partition's files, found only "
         "{known}. Name one of these with `--keys`; the keys of the partition itself have one value."
     )
+
+
+class FormatNotCompared(TerminalError):
+    """Rows of files of this format cannot be compared: the files do not say their types."""
+
+    path: str
+    format: str
+    template = (
+        "{path}: expected Parquet, ORC or Avro, whose rows can be compared by revision; found "
+        "{format}."
+    )

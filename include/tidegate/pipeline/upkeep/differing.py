@@ -6,7 +6,9 @@ import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidegate.physical.opening import open_rows
+from tidegate.errors import FormatNotCompared
+from tidegate.model.part_format import form_of_name
+from tidegate.physical.opening import FORMATS, open_rows
 from tidegate.target.difference import ComparedFile, Difference
 
 if TYPE_CHECKING:
@@ -56,6 +58,7 @@ class Differ:
             RevisionFileGone: a file of one of them was deleted.
             KeyUnknown: no file has a column of this name.
             ColumnTypesDiffer: a column has two types with no common one.
+            FormatNotCompared: its files do not say the types of their columns.
         """
         old, new = self.files.chosen(partition, one, other)
         old_content = self.files.content(partition, old)
@@ -110,4 +113,7 @@ def _identity(file: PublishedFile) -> tuple[str, str]:
 def _opened(path: str) -> PhysicalRows:
     import pyarrow as pa
 
-    return open_rows(pa.OSFile(path), path.rpartition(".")[2])
+    file_format = form_of_name(path).name
+    if file_format not in FORMATS:
+        raise FormatNotCompared(path=path, format=file_format)
+    return open_rows(pa.OSFile(path), file_format)
