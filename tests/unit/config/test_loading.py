@@ -546,12 +546,6 @@ MISTAKES = {
         "is known from `dt: day(ordered_at)`; remove this key, it is for partition values "
         "taken from a column",
     ),
-    "key that a later version has": (
-        "compaction: {enabled: true}",
-        "compaction",
-        9,
-        "is not in this version of Tidegate",
-    ),
     "key that is written otherwise": ("sink: {path: /x}", "sink", 9, "is written `target`"),
     "placeholder of a shell": (
         "dag: {owner: '${OWNER}'}",
