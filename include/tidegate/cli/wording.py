@@ -59,7 +59,7 @@ def failing(rule: str, rows: int) -> str:
 
 def aside(reason: str) -> str:
     """Return where rows are that are set aside for a reason."""
-    return _ASIDE[reason]
+    return _ASIDE.get(reason, reason)
 
 
 def all_aside(rows: Mapping[str, int] | None) -> str:

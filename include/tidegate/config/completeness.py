@@ -28,7 +28,7 @@ from tidegate.config.section import (
     read_word,
     words,
 )
-from tidegate.config.sources.iceberg import CatalogConfig, IcebergSourceConfig
+from tidegate.config.sources import CatalogConfig, IcebergSourceConfig
 from tidegate.config.words import KeyProblem, duration_text
 
 if TYPE_CHECKING:

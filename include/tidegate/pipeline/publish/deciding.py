@@ -12,8 +12,7 @@ from tidegate.model.counting import set_aside
 from tidegate.model.publication import Approval, DecisionRecord
 from tidegate.model.watermark import Evaluation, Reason
 from tidegate.model.wire import pretty
-from tidegate.pipeline.publish.gating import is_news
-from tidegate.pipeline.publish.judged import LATE_CHECK, decided_why
+from tidegate.pipeline.publish.judged import LATE_CHECK, decided_why, is_news
 from tidegate.pipeline.state.again import again_if
 from tidegate.stage import layout
 

@@ -16,7 +16,7 @@ from tidegate.model.publication import (
 )
 from tidegate.model.wire import pretty
 from tidegate.physical.parts import PartFiles
-from tidegate.pipeline.publish.judged import LATE_CHECK, asking
+from tidegate.pipeline.publish.judged import LATE_CHECK, asking, is_news
 from tidegate.stage import layout
 from tidegate.target.schema import unified
 
@@ -125,11 +125,6 @@ class Gatekeeper:
             rows = sum(item.rows for item in late)
             observed = f"{rows:,} late rows of {'windows' if late[1:] else 'window'} {windows}"
             yield CheckResult(LATE_CHECK, "critical", False, observed, "a person's approval")
-
-
-def is_news(contribution: Contribution) -> bool:
-    """Return whether a contribution brought late rows; those of a rebuild are no news."""
-    return contribution.late and bool(contribution.rows) and not contribution.kind.replaces
 
 
 def failed_rules(contribution: Contribution, partition_rows: int) -> Iterator[tuple[str, str]]:

@@ -11,6 +11,7 @@ from tidegate.model.watermark import ConditionResult, Evaluation, Reason
 if TYPE_CHECKING:
     from datetime import datetime
 
+    from tidegate.model.message import Contribution
     from tidegate.model.publication import Verdict
 
 APPROVAL = "approval"
@@ -18,6 +19,11 @@ APPROVAL = "approval"
 LATE_CHECK = "late rows"
 """The check of a proposal with late rows, which fails until a person approves them."""
 _MISSING = "a person has to approve this revision"
+
+
+def is_news(contribution: Contribution) -> bool:
+    """Return whether a contribution brought late rows; those of a rebuild are no news."""
+    return contribution.late and bool(contribution.rows) and not contribution.kind.replaces
 
 
 def asking(verdict: Verdict) -> Verdict:
