@@ -185,6 +185,22 @@ def test_restored_ledger_knows_what_was_joined(lake: SmallLake) -> None:
     assert lake.ids() == {FIRST: [2, 3, 4, 5, 6]}
 
 
+def test_joined_file_of_a_sorted_table_is_sorted(tmp_path: Path) -> None:
+    lake = SmallLake(tmp_path / "lake", keys={**APPENDS, "target": {"sort_by": ["amount", "-id"]}})
+    for amount in (3, 1, 2):
+        lake.commit({1: 2}, amount=amount)
+        pipeline = lake.pipeline()
+        load(pipeline)
+        publish(pipeline)
+
+    pipeline.compact(day(1), RULE, "cli", NOW)
+
+    (only,) = (lake.target / FIRST).glob("*.parquet")
+    found = pq.read_table(only)
+    assert found["id"].to_pylist() == [4, 3, 6, 5, 2, 1]
+    assert pq.ParquetFile(only).metadata.row_group(0).sorting_columns
+
+
 def test_upserted_files_are_joined_too(tmp_path: Path) -> None:
     keys = {**APPENDS, "target": {"write": "upsert", "keys": ["id"], "keys_stay": True}}
     lake = SmallLake(tmp_path / "lake", keys=keys)

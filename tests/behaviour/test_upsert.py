@@ -134,6 +134,18 @@ def test_other_formats_that_say_their_columns_are_merged_too(lake: ChangingLake,
     assert sorted((it["id"], it["amount"]) for it in rows) == [(1, 11), (3, 30)]
 
 
+def test_rows_are_sorted_where_the_table_is(lake: ChangingLake) -> None:
+    keys = {"source": CHANGES, "target": {"sort_by": ["-amount"]}}
+    lake.write({1: (1, 10), 2: (1, 20), 3: (1, 5)})
+    publish_all(lake.loaded(**keys))
+    lake.write({1: (1, 30), 4: (1, 15)})
+    publish_all(lake.loaded(**keys))
+
+    (only,) = lake.target.rglob("*.parquet")
+    assert pq.read_table(only)["id"].to_pylist() == [1, 2, 4, 3]
+    assert lake.published() == lake.state()
+
+
 def test_row_that_moves_leaves_its_old_partition(lake: ChangingLake) -> None:
     lake.write({1: (1, 10), 2: (1, 20)})
     publish_all(lake.loaded(source=CHANGES))

@@ -429,14 +429,9 @@ class TargetConfig(Section):
             if key.column in same:
                 problem = f"'{key.column}' is a partition key: it is the same in all rows of a file"
                 raise KeyProblem(problem, key="sort_by")
-        if self.write == "upsert":
-            for name, said in (
-                ("sort_by", self.sort_by),
-                ("shuffle_by_partition", self.shuffle_by_partition),
-            ):
-                if said:
-                    problem = "would lose the order of changes, which `write: upsert` needs"
-                    raise KeyProblem(problem, key=name)
+        if self.write == "upsert" and self.shuffle_by_partition:
+            problem = "would lose the order of changes, which `write: upsert` needs"
+            raise KeyProblem(problem, key="shuffle_by_partition")
         if self.shuffle_by_partition and not self.partition_by:
             problem = "needs partition keys; `target.partition_by` names none"
             raise KeyProblem(problem, key="shuffle_by_partition")

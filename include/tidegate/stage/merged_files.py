@@ -11,7 +11,7 @@ import os
 import posixpath
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
@@ -24,6 +24,7 @@ from tidegate.model.wire import text_digest
 from tidegate.physical import BATCH_ROWS
 from tidegate.physical.arrays import integer_column
 from tidegate.physical.parts import open_part
+from tidegate.read.sorted_rows import RowOrder
 from tidegate.read.upsert import NewestChanges, conformed, ordered_changes, replaced
 from tidegate.stage import layout
 from tidegate.stage.change_spill import ChangeSpill
@@ -85,6 +86,8 @@ class MergeSpec:
     """(path, schema) of files → the columns that a reader of the table sees."""
     limits: WriteLimits = field(default_factory=WriteLimits)
     form: PartFormat = PARQUET
+    order: RowOrder = field(default_factory=RowOrder)
+    """The order of the rows of each file."""
 
 
 @dataclass(frozen=True)
@@ -228,11 +231,14 @@ class Merge:
         """Write rows to files whose names follow from their ingredients."""
         unit = text_digest("\n".join([self._made_of.digest, *(item.name for item in files)]), 12)
         folder = layout.attempt_staged(unit, self._attempt)
-        extension = self._spec.form.extension
+        # Files of earlier plans may lack a column that came since.
+        keys = self._spec.order.keys
+        order = RowOrder(tuple(key for key in keys if key.column in self._columns.names))
+        form = replace(self._spec.form, sorted_by=order.keys or None)
         writers = PartWriters(
             self._open_file,
-            lambda counter: layout.part_name(self._made_of.digest, unit, counter, extension),
-            PartShape(tuple(self._columns.names), lambda _: EventTimes(), self._spec.form),
+            lambda counter: layout.part_name(self._made_of.digest, unit, counter, form.extension),
+            PartShape(tuple(self._columns.names), lambda _: EventTimes(), form, order),
             self._spec.limits,
         )
         to = Destination(self._made_of.partition, folder)

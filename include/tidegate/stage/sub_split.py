@@ -199,6 +199,9 @@ class _Attempt:
         columns = self._computer.data_columns
         check_fit(pa.schema([schema.field(name) for name in columns]), spec.form)
         order = _row_order(spec.sort_by, schema, columns)
+        if spec.keys:
+            # Of changes the last one counts; rows are sorted when they are merged.
+            order = RowOrder()
         form = replace(spec.form, sorted_by=order.keys or None)
         shape = PartShape(columns, measure, form, order)
         self._kept = self._writers(shape, spec.limits, self._handed_on)

@@ -480,8 +480,8 @@ MISTAKES = {
         "expected a list of columns such as [region, -ordered_at]",
     ),
     "order of an upsert": (
-        "target: {path: /x, write: upsert, keys: [id], sort_by: [at]}",
-        "target.sort_by",
+        "target: {path: /x, write: upsert, keys: [id], shuffle_by_partition: true}",
+        "target.shuffle_by_partition",
         5,
         "would lose the order of changes, which `write: upsert` needs",
     ),

@@ -10,6 +10,7 @@ from tidegate.errors import StateFileLost
 from tidegate.model.publication import AssembledUnit
 from tidegate.model.wire import pretty
 from tidegate.pipeline.state.fingerprint import library_fingerprint
+from tidegate.read.sorted_rows import RowOrder
 from tidegate.stage import layout
 from tidegate.stage.merged_files import (
     ChangeFile,
@@ -55,6 +56,7 @@ class Units:
             "form": target.part_format.to_json(),
             "row_group": target.row_group.model_dump(mode="json"),
             "rolling": target.rolling.model_dump(mode="json"),
+            "sort_by": [key.text for key in target.sort_by],
             "fingerprint": dict(library_fingerprint()),
         }
 
@@ -128,4 +130,5 @@ class Units:
             unify=unified,
             limits=StageSpec.limits_of(self.config.target),
             form=self.config.target.part_format,
+            order=RowOrder(self.config.target.sort_by),
         )
