@@ -22,7 +22,7 @@ from race import beginnings, explore
 from race.hudi_table import WalkedTable, watch_files
 from race.mistakes import MISTAKES
 from race.scheduler import Drawn, Listed, parse_turns
-from race.table import SourceTable
+from race.table import JOINED, MERGED, SourceTable
 from race.verbs import VERBS
 from race.walk import Race, run
 from race.world import World
@@ -45,6 +45,8 @@ HOW: dict[str, Callable[..., Iterator[Ran]]] = {
 ICEBERG = "iceberg"
 TABLES: dict[str, Callable[[Path], RacedTable]] = {
     ICEBERG: SourceTable,
+    "joined": functools.partial(SourceTable, keys=JOINED),
+    "merged": functools.partial(SourceTable, keys=MERGED),
     "cleaned-6": functools.partial(WalkedTable, walk="walk-served-6"),
     "cleaned-9": functools.partial(WalkedTable, walk="walk-served-9"),
     "archived-6": functools.partial(WalkedTable, walk="walk-served-6", skipped=6),
@@ -60,7 +62,7 @@ def main() -> int:
     """Walk, say what was found, and exit with 1 if that was something."""
     given = _arguments().parse_args()
     world = World(given.folder, TABLES[given.table])
-    if given.table != ICEBERG:
+    if isinstance(world.source, WalkedTable):
         watch_files(world.stage)
     given.folder.mkdir(parents=True, exist_ok=True)
     beginnings.make(world)

@@ -43,6 +43,17 @@ PIPELINE: dict[str, Any] = {
     "target": {"partition_by": {"dt": "day(at)"}},
 }
 
+MERGED: dict[str, Any] = {
+    **PIPELINE,
+    "target": {**PIPELINE["target"], "write": "upsert", "keys": ["id"], "keys_stay": True},
+}
+"""The same with rows that are merged by key: each id comes once, so that the rows are the same."""
+JOINED: dict[str, Any] = {
+    **PIPELINE,
+    "target": {**PIPELINE["target"], "compaction": {"small_file": "1MiB", "every": 2}},
+}
+"""The same with small files that are joined by every second revision."""
+
 Rows = Counter[tuple[str, Any]]
 """Partition path and id, or what else tells a row, → how often."""
 

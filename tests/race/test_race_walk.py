@@ -135,6 +135,26 @@ def test_pipeline_that_comes_second_leaves_the_target_alone(folder: Path, begin:
     walked(folder / "second", "pairs", "--begin", begin, *others)
 
 
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("table", ["joined", "merged"])
+@pytest.mark.parametrize(
+    ("how", "stride"),
+    [
+        ("death", 41),
+        *(
+            pytest.param(how, 1, marks=pytest.mark.slow)
+            for how in ("change", "late", "death", "lost", "two")
+        ),
+    ],
+)
+def test_pair_over_assembled_files_ends_with_every_row(
+    folder: Path, table: str, how: str, stride: int
+) -> None:
+    verbs = "load_and_publish,replay_and_publish,rebuild_and_publish,publish"
+    pairs = ("--only", verbs, "--how", how, "--beside", "load_and_publish")
+    walked(folder, "--table", table, "pairs", *pairs, "--stride", str(stride))
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(8 * 3600)
 @pytest.mark.parametrize("how", ["late", "death", "lost", "two"])

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 from race import steps
 from race.doubles import RacingSource, RacingStorage, Stage, watch_ledger
@@ -62,6 +63,8 @@ class World:
     _opened: dict[str, Pipeline] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        # The scheduler knows the threads of actors, and no others.
+        patch("tidegate.stage.merged_files._workers", lambda _jobs: 1).start()
         self.source = self.table(self.folder / "source")
         self.instants: list[str] = []
 

@@ -12,7 +12,7 @@ import posixpath
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from tidegate.physical.parts import PartRows
     from tidegate.read.keys import KeyIndex
     from tidegate.storage import Storage
+
+_Job = TypeVar("_Job")
+_Done = TypeVar("_Done")
 
 
 @dataclass(frozen=True)
@@ -172,8 +175,7 @@ class Merge:
         found: dict[str, _Matches] = {item.name: _Matches() for item in standing}
         for number, changes in enumerate(newest):
             look = functools.partial(self._look, changes.index(), number, found)
-            with ThreadPoolExecutor(_workers(len(standing))) as pool:
-                list(pool.map(look, standing))
+            _each(look, standing)
             for item in standing:
                 changes.met[found[item.name].places_of(number)] = True
         return found
@@ -204,8 +206,7 @@ class Merge:
             rows = self._rows(files, newest, found)
             return self._parts(files, _chained(rows, newest if takes_new else ()))
 
-        with ThreadPoolExecutor(_workers(len(jobs))) as pool:
-            parts = [part for made in pool.map(write, jobs) for part in made]
+        parts = [part for made in _each(write, jobs) for part in made]
         self._storage.sync_all(self._root, [part.staged for part in parts])
         gone = {item.name for files, _ in jobs for item in files}
         kept = tuple(item.name for item in standing if item.name not in gone)
@@ -351,6 +352,15 @@ def _opened(path: str, form: PartFormat) -> Iterator[PartRows]:
         raise (
             silence_of(path, broken) or ContentUnreadable(path=path, problem=str(broken).strip())
         ) from broken
+
+
+def _each(do: Callable[[_Job], _Done], jobs: Sequence[_Job]) -> list[_Done]:
+    """Do jobs in threads, as many as there are cores; Arrow works without the GIL."""
+    workers = _workers(len(jobs))
+    if workers == 1:
+        return [do(job) for job in jobs]
+    with ThreadPoolExecutor(workers) as pool:
+        return list(pool.map(do, jobs))
 
 
 def _workers(jobs: int) -> int:
