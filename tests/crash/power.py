@@ -160,6 +160,10 @@ class Disk:
     def _new_file(self, path: Path) -> File:
         # The second name keeps the number of the inode from being given again, too.
         number = path.stat().st_ino
+        known = self._inodes.get(number)
+        if isinstance(known, File):
+            # Another name of it: someone died while a file was moved.
+            return known
         kept = self._kept / str(number)
         os.link(path, kept)
         file = self._inodes[number] = File(kept)

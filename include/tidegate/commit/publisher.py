@@ -192,20 +192,24 @@ class Publisher:
                 )
 
     def _retire(self, publication: Publication) -> None:
-        files = publication.removes
-        for file in files:
+        gone, folders = [], set()
+        for file in publication.removes:
             source, target = self._target(file.name), self._retired(publication, file)
             if self.storage.length(source) is None:
                 continue
-            if publication.undone is not None:
-                self._link_synced(source, target)
-            # Retired files may disappear at any time, also by a power cut.
-            self.storage.make_dirs(target.rpartition("/")[0], synced=False)
+            folder = posixpath.dirname(target)
+            self.storage.make_dirs(folder)
             # A crash during the move leaves one file with both names.
             if self.storage.length(target) is None:
                 self.storage.link_new(source, target)
+            gone.append(source)
+            folders.add(folder)
+        # The parts of a joined file, and what an undo sets aside, may count again.
+        for folder in sorted(folders):
+            self.storage.sync(folder)
+        for source in gone:
             self.storage.delete(source)
-        if files:
+        if publication.removes:
             self.storage.sync(self.places.partition_root)
 
     def _retired(self, publication: Publication, file: PublishedFile) -> str:
