@@ -22,7 +22,7 @@ from hudi_opinions import (
 from small_hudi import Command, HudiLake, commands, typed
 from small_lake import load
 from tidegate.config import read_source
-from tidegate.errors import HudiChangesLost, HudiFilesCleaned
+from tidegate.errors import DeletesUnplaced, HudiChangesLost, HudiFilesCleaned
 from tidegate.model.instant import InstantRange
 from tidegate.source import overlooked
 
@@ -177,6 +177,25 @@ def test_feed_whose_deletes_were_cleaned_begins_anew(tmp_path: Path, tidegate: C
 
     assert lake.columns("k", "v") == rows_of_the_table(lake)
     assert {row[KIND] for row in published(lake)} == {"UPSERT"}
+
+
+@pytest.mark.follows("DeletesUnplaced")
+def test_upsert_whose_deletes_would_find_no_partition_is_refused(
+    tmp_path: Path, tidegate: Command
+) -> None:
+    lake = HudiLake("v9_mor_basic", tmp_path)
+    upsert = {"path": str(tmp_path / "published"), "write": "upsert", "keys": ["k"]}
+    keys: dict[str, Any] = {"source": {"read": {"mode": "with_deletes"}}}
+    by_value = {**upsert, "keys_stay": True, "partition_by": ["v"]}
+    with pytest.raises(DeletesUnplaced, match="'v'"):
+        load(lake.pipeline(target=by_value, **keys), now=NOW)
+
+    lake.file(target={**upsert, "partition_by": ["k"]}, **keys)
+    tidegate("tidegate reset trips --yes")
+    tidegate("tidegate load trips")
+    tidegate("tidegate publish trips")
+
+    assert lake.columns("k", "v") == rows_of_the_table(lake)
 
 
 def rows_of_the_table(lake: HudiLake) -> Counter[tuple[Any, ...]]:

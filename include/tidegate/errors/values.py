@@ -211,6 +211,18 @@ class KeyUnusable(TerminalError):
     )
 
 
+class DeletesUnplaced(TerminalError):
+    """Rows of deletes lack a column that says in which partition the deleted row stands."""
+
+    column: str
+    template = (
+        "`target.partition_by`: expected columns that rows of deletes have; found '{column}', of "
+        "which a deleted row's value is not known, so that the row would stay where it is. "
+        "Partition by columns of the record key or of the table's own partitions, and run "
+        "`tidegate reset PIPELINE`."
+    )
+
+
 class KeyMissing(TerminalError):
     """A row of an upsert has no value in a column that identifies it."""
 

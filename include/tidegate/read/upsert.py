@@ -40,6 +40,11 @@ it removed. Of equals, the later row counts."""
 _REMOVING = text_column([RowKind.DELETE.value, RowKind.UPDATE_BEFORE.value])
 
 
+def removes_row(kinds: pa.Array) -> Flags:
+    """Return which changes tell of a row that is no longer there."""
+    return flags(pc.is_in(kinds, value_set=_REMOVING.cast(kinds.type)))
+
+
 def ordered_changes(rows: pa.RecordBatch, window: int, columns: pa.Schema) -> pa.RecordBatch:
     """Return staged changes with the columns that order them, and without those that only tell.
 
@@ -51,8 +56,7 @@ def ordered_changes(rows: pa.RecordBatch, window: int, columns: pa.Schema) -> pa
     names, count = rows.schema.names, rows.num_rows
     stands: Flags = np.ones(count, np.bool_)
     if CHANGE_TYPE in names:
-        kinds = rows.column(CHANGE_TYPE)
-        stands = ~flags(pc.is_in(kinds, value_set=_REMOVING.cast(kinds.type)))
+        stands = ~removes_row(rows.column(CHANGE_TYPE))
     ordinal = (
         rows.column(CHANGE_ORDINAL).cast(pa.int64())
         if CHANGE_ORDINAL in names

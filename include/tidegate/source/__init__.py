@@ -40,6 +40,9 @@ class SourceKind(Protocol):
     def overlooked(self, config: Any, partitioning: Collection[str]) -> tuple[str, ...]:
         """Look at the source for what is missing by mistake (PC-O90), see `overlooked`."""
 
+    def lacking_in_deletes(self, config: Any, columns: Collection[str]) -> tuple[str, ...]:
+        """Look for columns without values in rows of deletes, see `lacking_in_deletes`."""
+
     def guessed_options(self, config: Any) -> Mapping[str, Any]:
         """Look at the source for options that a first pipeline file should have."""
 
@@ -74,6 +77,11 @@ def overlooked(config: SourceConfig, partitioning: Collection[str] = ()) -> tupl
         partitioning: the columns that partition the target.
     """
     return _kind(config).overlooked(config, partitioning)
+
+
+def lacking_in_deletes(config: SourceConfig, columns: Collection[str]) -> tuple[str, ...]:
+    """Return those of some columns that are NULL in rows of deletes, whatever the row had."""
+    return _kind(config).lacking_in_deletes(config, columns)
 
 
 def guessed_options(config: SourceConfig) -> Mapping[str, Any]:

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, BinaryIO
 
+import numpy as np
 import pyarrow as pa
 
 from tidegate.errors import ColumnMissing, SortColumnInvalid
@@ -17,15 +18,17 @@ from tidegate.model.message import EventTimes, HeldPartition, PartFile, Staged
 from tidegate.model.nearness import listed_with_nearest
 from tidegate.model.part_format import PARQUET, PartFormat
 from tidegate.model.partition import DEFAULT_NAME, Partition, PartitionField
-from tidegate.physical.arrays import repeated_text
+from tidegate.model.row_kind import CHANGE_TYPE
+from tidegate.physical.arrays import boolean_column, flags, repeated_text
 from tidegate.physical.parts import check_fit
 from tidegate.read.sorted_rows import RowOrder, order_problem
+from tidegate.read.upsert import removes_row
 from tidegate.stage import layout
 from tidegate.stage.event_bounds import EventClock
 from tidegate.stage.key_columns import check_keys, check_no_null
 from tidegate.stage.part_writers import Destination, PartShape, PartWriters, WriteLimits
 from tidegate.stage.partition_split import PartitionComputer
-from tidegate.stage.row_rules import RowRules
+from tidegate.stage.row_rules import Judged, RowRules
 from tidegate.stage.whole_copy import copy_whole
 
 if TYPE_CHECKING:
@@ -216,7 +219,7 @@ class _Attempt:
     def take(self, batch: pa.RecordBatch) -> None:
         """Judge one batch and hand its rows to their writers."""
         self._rows_read += batch.num_rows
-        judged = self._rules.judge(self._wanted(batch) if self._only else batch)
+        judged = self._judged(self._wanted(batch) if self._only else batch)
         self._hits.update(judged.hits)
         for rule, rows in judged.quarantined:
             self._put_aside(rule, rows)
@@ -265,6 +268,24 @@ class _Attempt:
         """Close all files without finishing them."""
         self._kept.abandon()
         self._aside.abandon()
+
+    def _judged(self, batch: pa.RecordBatch) -> Judged:
+        """Apply the rules, of changes only to the rows that they leave.
+
+        A delete that is put aside would let the row stand that the source no longer has.
+        """
+        if not (self._keys and self._rules.names and CHANGE_TYPE in batch.schema.names):
+            return self._rules.judge(batch)
+        removes = removes_row(batch.column(CHANGE_TYPE))
+        for key in self._keys:
+            # No row stands without a key: a rule that keeps such rows out takes them here, too.
+            removes &= flags(batch.column(key).is_valid())
+        judged = self._rules.judge(batch.filter(boolean_column(~removes)))
+        # Of one commit, rows that it removed come first however they are staged.
+        removing = batch.filter(boolean_column(removes))
+        unjudged = np.zeros(removing.num_rows, np.bool_)
+        held = {rule: np.concatenate([it, unjudged]) for rule, it in judged.held.items()}
+        return replace(judged, kept=pa.concat_batches([judged.kept, removing]), held=held)
 
     def _wanted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Leave out rows of partitions that are not rebuilt, before any rule is applied."""

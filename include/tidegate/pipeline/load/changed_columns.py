@@ -4,15 +4,30 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tidegate.errors import ColumnsDrifted, KindsMixed
+from tidegate.errors import ColumnsDrifted, DeletesUnplaced, KindsMixed
 from tidegate.errors.commands import command
 from tidegate.model.row_kind import CHANGE_TYPE
+from tidegate.source import lacking_in_deletes
+from tidegate.stage.partition_split import columns_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
     from tidegate.config import PipelineConfig
     from tidegate.model.plan import Pin
+
+
+def check_deletes(config: PipelineConfig) -> None:
+    """Check that the partition of every row that an upsert deletes will be known.
+
+    Raises:
+        DeletesUnplaced: rows of deletes lack a column of `target.partition_by`.
+    """
+    if config.target.write != "upsert":
+        return
+    lacking = lacking_in_deletes(config.source, columns_of(config.target.partition_by))
+    if lacking:
+        raise DeletesUnplaced(column=lacking[0])
 
 
 def check_kinds(config: PipelineConfig, before: Pin, columns: Collection[str]) -> None:

@@ -16,7 +16,12 @@ from tidegate.model.plan_record import Listed
 from tidegate.model.run import Look, PlannedWindow, Run
 from tidegate.model.wire import pretty
 from tidegate.pipeline.load.abandoning import Abandoner
-from tidegate.pipeline.load.changed_columns import check_columns, check_kinds, notes_on_columns
+from tidegate.pipeline.load.changed_columns import (
+    check_columns,
+    check_deletes,
+    check_kinds,
+    notes_on_columns,
+)
 from tidegate.pipeline.load.drafting import Drafting
 from tidegate.pipeline.load.pins import Pins
 from tidegate.pipeline.load.plan_names import PlanNames
@@ -229,9 +234,11 @@ class Loader:
         """Plan a window, and compare its columns with those of the window before.
 
         Raises:
+            DeletesUnplaced: it may tell of deletes without the partition of the row.
             KindsMixed: it has `_change_type`, and the window before has not, or the other way.
             ColumnsDrifted: `target.evolve` does not allow other columns.
         """
+        check_deletes(self.config)
         before = self._pin_before(window)
         if before is not None:
             check_kinds(self.config, before, self.source.reading.schema(pin).names)

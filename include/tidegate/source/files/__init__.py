@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from tidegate.source.slicing import Rebuilding
     from tidegate.storage import Storage
 
-__all__ = ["FilesSource", "guessed_options", "open_source", "overlooked"]
+__all__ = ["FilesSource", "guessed_options", "lacking_in_deletes", "open_source", "overlooked"]
 
 
 def open_source(
@@ -30,6 +30,12 @@ def open_source(
 ) -> FilesSource:
     """Make the source of one directory."""
     return FilesSource(config, storage, listings_root, extra_columns)
+
+
+def lacking_in_deletes(config: FilesSourceConfig, columns: Collection[str]) -> tuple[str, ...]:
+    """Return nothing: files tell of no deletes."""
+    del config, columns
+    return ()
 
 
 def overlooked(config: FilesSourceConfig, partitioning: Collection[str]) -> tuple[str, ...]:

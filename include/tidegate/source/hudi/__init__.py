@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tidegate.source.slicing import Rebuilding
     from tidegate.storage import Storage
 
-__all__ = ["HudiSource", "guessed_options", "open_source", "overlooked"]
+__all__ = ["HudiSource", "guessed_options", "lacking_in_deletes", "open_source", "overlooked"]
 
 _OF_DELETES = (CHANGE_TYPE, ORDINAL, PARTIAL, COMMIT_TIME, KEY, PARTITION)
 """Columns that rows of deletes have in every table."""
@@ -34,14 +34,21 @@ def open_source(
     return HudiSource(config, extra_columns)
 
 
-def overlooked(config: HudiSourceConfig, partitioning: Collection[str]) -> tuple[str, ...]:
-    """Return a note if rows of deletes will not have the columns that partition the target."""
+def lacking_in_deletes(config: HudiSourceConfig, columns: Collection[str]) -> tuple[str, ...]:
+    """Return those of some columns that are NULL in rows of deletes."""
+    if not config.read.emits_kinds:
+        return ()
     table = TableAccess(config).properties()
     has_images = table.writes_changes and not table.is_merge_on_read
-    if not config.read.emits_kinds or (config.read.mode == CHANGELOG and has_images):
+    if config.read.mode == CHANGELOG and has_images:
         return ()
     of_folders = () if table.formats_folders else table.partition_fields
-    missing = sorted({*partitioning}.difference(table.key_fields, of_folders, _OF_DELETES))
+    return tuple(sorted({*columns}.difference(table.key_fields, of_folders, _OF_DELETES)))
+
+
+def overlooked(config: HudiSourceConfig, partitioning: Collection[str]) -> tuple[str, ...]:
+    """Return a note if rows of deletes will not have the columns that partition the target."""
+    missing = lacking_in_deletes(config, partitioning)
     if not missing:
         return ()
     named = ", ".join(f"`{name}`" for name in missing)

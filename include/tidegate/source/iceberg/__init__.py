@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from tidegate.source.slicing import Rebuilding
     from tidegate.storage import Storage
 
-__all__ = ["IcebergSource", "guessed_options", "open_source", "overlooked"]
+__all__ = ["IcebergSource", "guessed_options", "lacking_in_deletes", "open_source", "overlooked"]
 
 
 def open_source(
@@ -25,6 +25,12 @@ def open_source(
 ) -> IcebergSource:
     """Make the source of one Iceberg table."""
     return IcebergSource(config, extra_columns, rebuilding)
+
+
+def lacking_in_deletes(config: IcebergSourceConfig, columns: Collection[str]) -> tuple[str, ...]:
+    """Return nothing: rows of deletes are whole."""
+    del config, columns
+    return ()
 
 
 def overlooked(config: IcebergSourceConfig, partitioning: Collection[str]) -> tuple[str, ...]:
