@@ -43,9 +43,12 @@ def compact(
         )
         named = [opened.parse_partition(text) for text in partitions or ()]
         chosen = named or [it.partition for it in opened.ledger.partitions.all() if it.revision]
-        made, failed = [], []
+        made, failed, waits = [], [], []
         for partition in chosen:
             try:
+                if opened.ledger.partitions.get(partition).pending != "none":
+                    waits.append(partition)
+                    continue
                 done = opened.compact(partition, rule, this_process(), now)
             except TidegateError as refused:
                 failed.append((partition, naming(str(refused), pipeline, partition)))
@@ -57,8 +60,12 @@ def compact(
         raw = {
             "compacted": [item.to_json() for item in made],
             "failed": [{"partition": str(item), "error": said} for item, said in failed],
+            "waiting": [str(item) for item in waits],
         }
         told = [f"{item}: {said}" for item, said in failed]
+        if waits:
+            some = wording.listed([str(item) for item in waits])
+            told.append(f"Left out, because rows wait to be published first: {some}.")
         output.show(raw, table if made else "There are no small files to join.", *told)
         raise typer.Exit(FAILED if failed else 0 if made else NOTHING)
 

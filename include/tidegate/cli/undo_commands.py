@@ -51,7 +51,8 @@ def undo(
             f"published; {_aside_text(aside)}."
         )
         output.show(raw, text, *consumers.said)
-        output.next(command("explain", pipeline, named), command("reopen", pipeline, named))
+        again = [command("reopen", pipeline, named)] if aside else []
+        output.next(command("explain", pipeline, named), *again)
 
 
 def _doing(draft: "Publication") -> Iterator[str]:

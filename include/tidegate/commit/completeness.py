@@ -87,10 +87,11 @@ def counts_hold(said: CountsConfig, waiting: Waiting, upstream: UpstreamCounts) 
     expected = upstream.of(waiting.partition)
     if expected is None:
         none = f"{upstream.place} does not mention it"
+        remedy = "a row with 0 says that it has none, and `complete_on_no_counts` waits for none"
         if said.complete_on_no_counts:
             detail = f"{none}, and `complete_on_no_counts` is set"
             return _counted(True, None, detail, inputs)
-        return _counted(False, Reason.COUNT_UNKNOWN, none, inputs)
+        return _counted(False, Reason.COUNT_UNKNOWN, f"{none}; {remedy}", inputs)
     inputs["upstream"] = expected
     # Exact: 999 of 1000 rows are 0.999 of them.
     needed = Decimal(str(said.threshold)) * expected

@@ -193,6 +193,7 @@ class PipelineConfig(Section):
             "target.default_partition_name": self.target.default_partition_name,
             "timezone": self.timezone,
             "target.write": self.target.write,
+            **({"target.keys": ", ".join(self.target.keys)} if self.target.keys else {}),
             **self.target.format_identity,
         }
 
@@ -385,9 +386,9 @@ class PipelineConfig(Section):
             return
         problem = (
             f"'{read.mode}' does not tell that a row moved to another partition, where the old one "
-            f"would stay: {', '.join(sorted(placed - {*target.keys}))} may change. Use a mode "
-            "with the rows before each change ('changelog', 'snapshot_diff'), partition by "
-            "`target.keys`, or set `target.keys_stay: true` if no key ever moves"
+            f"would stay: {', '.join(sorted(placed - {*target.keys}))} may change. Use "
+            f"{read.modes_that_tell_moves}, partition by `target.keys`, or set "
+            "`target.keys_stay: true` if no key ever moves"
         )
         raise KeyProblem(problem, key="source.read.mode")
 

@@ -90,6 +90,11 @@ class ReadConfig(Section):
         return self.mode == "snapshot"
 
     @property
+    def modes_that_tell_moves(self) -> str:
+        """The modes to propose in place of one that does not, as a part of a sentence."""
+        return "'snapshot'"
+
+    @property
     def returns_parts(self) -> bool:
         """Whether rows may lack columns that a write left as they were."""
         return False
@@ -162,6 +167,11 @@ class TableReadConfig(ReadConfig):
     def tells_moves(self) -> bool:
         """Whether a row that moves to another partition is taken out of its old one."""
         return self.reads_changelog or self.mode in {"snapshot", "snapshot_diff"}
+
+    @property
+    def modes_that_tell_moves(self) -> str:
+        """The modes to propose in place of one that does not, as a part of a sentence."""
+        return "a mode with the rows before each change ('changelog', 'snapshot_diff')"
 
     @property
     def keeps_deleted(self) -> bool:

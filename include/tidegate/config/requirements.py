@@ -39,8 +39,9 @@ def check_completeness(commit: CommitConfig, around: Surroundings) -> None:
     turn = commit.default_partition
     if (turn.at_end or turn.after) and not commit.waits_for_watermark:
         problem = (
-            "decides nothing unless the trigger is 'partition-time': by another one the "
-            "partition of rows without a time is committed as any other"
+            "decides nothing unless partitions wait for a watermark (`trigger: partition-time`, "
+            "among `commit.require` if that is set): else the partition of rows without a time "
+            "is committed as any other"
         )
         raise KeyProblem(problem, key="commit.default_partition")
 

@@ -86,7 +86,10 @@ def test_partition_without_a_count_is_not_complete_unless_the_file_says_so() -> 
     lenient = look(pipeline(counts={"file": "/c.csv", "complete_on_no_counts": True}), 3, counted())
 
     assert (strict.committable, strict.reason) == (False, Reason.COUNT_UNKNOWN)
-    assert strict.detail == "counts.csv does not mention it"
+    assert strict.detail == (
+        "counts.csv does not mention it; a row with 0 says that it has none, and "
+        "`complete_on_no_counts` waits for none"
+    )
     assert (lenient.committable, lenient.reason) == (True, None)
 
 

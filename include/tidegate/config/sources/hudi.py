@@ -100,6 +100,11 @@ class HudiReadConfig(ReadConfig):
         return self.mode in {"snapshot", "rebuild_partitions"}
 
     @property
+    def modes_that_tell_moves(self) -> str:
+        """The modes to propose in place of one that does not, as a part of a sentence."""
+        return "'snapshot' or 'rebuild_partitions'"
+
+    @property
     def returns_parts(self) -> bool:
         """Whether rows may lack columns that a write left as they were."""
         return self.mode in {"changelog", "skip_merge"}
