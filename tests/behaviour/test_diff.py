@@ -232,6 +232,16 @@ def test_file_that_a_commit_moves_meanwhile_is_found_where_it_goes(lake: SmallLa
     assert found.found.added == 3
 
 
+def test_revision_that_was_undone_is_compared_and_its_files_are_not_missed(lake: SmallLake) -> None:
+    grown(lake)
+    typed("undo orders dt=2026-02-01 --yes")
+
+    # Revision 4 is 2 again; 3 lacks a row that 2 has.
+    assert ids(diff("orders", FIRST)["rows"]["added"]) == [2]
+    assert diff("orders", FIRST, "2", "4")["added"] == 0
+    typed("fsck orders")
+
+
 def test_comparing_changes_nothing(looked_at: SmallLake) -> None:
     before = (looked_at.stamps(), sorted(looked_at.work.rglob("*")))
 

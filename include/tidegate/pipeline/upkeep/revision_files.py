@@ -65,7 +65,7 @@ class RevisionFiles:
         """
         # A commit may move it in between.
         for _ in range(2):
-            found = self._found(partition, revision, file)
+            found = self.found(partition, revision, file)
             if found is not None:
                 return found
         revisions = self.ledger.publications.revisions(partition)
@@ -73,7 +73,7 @@ class RevisionFiles:
             str(item.revision)
             for item in revisions
             if all(
-                self._found(partition, item.revision, each)
+                self.found(partition, item.revision, each)
                 for each in self._content(revisions, item.revision)
             )
         ]
@@ -94,7 +94,8 @@ class RevisionFiles:
                 return self.contents.commit_plan(item.commit_plan).publication.content
         return ()
 
-    def _found(self, partition: Partition, revision: int, file: PublishedFile) -> str | None:
+    def found(self, partition: Partition, revision: int, file: PublishedFile) -> str | None:
+        """Return where a file of a revision is now; None if it was deleted."""
         for path, _ in self._places(partition, revision, file):
             if self.storage.length(path) == file.length:
                 return path
@@ -113,6 +114,8 @@ class RevisionFiles:
                 yield path, f"revision {number} replaced it, and `tidegate gc` deletes such files"
         path = f"{self.roots.partition(partition)}/{file.name}"
         yield path, "it is missing in the table, of which `tidegate fsck PIPELINE` tells more"
+        # An undo takes files back to where they were staged.
+        yield f"{self.roots.work}/{file.staged}", "an undo set it aside"
 
     def _removed_since(self, partition: Partition, revision: int) -> Iterator[tuple[int, set[str]]]:
         """Yield which files each later commit removed, also one that is under way."""
