@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import shlex
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from small_lake import NOW, SmallLake, day, load, local, publish
+from crash.faults import Stopper, stopping_storage
+from small_lake import NOW, SmallLake, day, decide, load, local, publish
 from tidegate.cli.app import app
+from tidegate.model.finding import FindingKind
 from tidegate.model.run import Run
 from tidegate.target.compaction import CompactionRule
 
@@ -27,6 +31,10 @@ FIRST = "dt=2026-02-01"
 @pytest.fixture
 def lake(tmp_path: Path) -> SmallLake:
     return SmallLake(tmp_path / "lake", keys=APPENDS)
+
+
+class Died(BaseException):
+    """What ends a process here."""
 
 
 def grown(lake: SmallLake, commits: int = 3, **keys: Any) -> Pipeline:
@@ -109,6 +117,17 @@ def test_replay_with_the_same_rows_leaves_the_joined_file(lake: SmallLake) -> No
     assert lake.stamps() == stamps
 
 
+def test_small_files_are_joined_after_a_replay_that_changed_nothing(lake: SmallLake) -> None:
+    pipeline = grown(lake)
+    # Another filter, and so another plan, with the same rows.
+    replay(lake.pipeline(source={"read": {"filter": "id > 0"}}), 1)
+
+    assert pipeline.compact(day(1), RULE, "cli", NOW) is not None
+
+    assert len(files(lake)) == 1
+    assert lake.ids() == lake.listed_ids() == {FIRST: [1, 2, 3, 4, 5, 6]}
+
+
 def test_what_was_joined_is_joined_again_and_still_taken_apart(lake: SmallLake) -> None:
     pipeline = grown(lake)
     pipeline.compact(day(1), RULE, "cli", NOW)
@@ -121,6 +140,59 @@ def test_what_was_joined_is_joined_again_and_still_taken_apart(lake: SmallLake) 
 
     assert lake.ids() == {FIRST: [1, 2, 4, 5, 6, 7, 8, 9, 10]}
     assert len(files(lake)) == 5
+
+
+def test_large_joined_files_are_taken_apart_together(lake: SmallLake) -> None:
+    """A file that shares ingredients with one that is joined again goes with it."""
+    keys = {"target": {"rolling": {"file_size": "1KiB"}, "row_group": {"rows": 50}}}
+    for _ in range(4):
+        lake.commit({1: 40})
+        pipeline = lake.pipeline(**keys)
+        load(pipeline)
+        publish(pipeline)
+        if len(files(lake)) == 3:
+            pipeline.compact(day(1), RULE, "cli", NOW)
+            sizes = [(lake.target / FIRST / name).stat().st_size for name in files(lake)]
+            assert len(sizes) == 2
+    pipeline.compact(day(1), CompactionRule(1 << 20, sum(sizes) - 1), "cli", NOW)
+
+    replay(lake.pipeline(**keys, source={"read": {"filter": "id <> 121"}}), 4)
+
+    assert lake.ids() == lake.listed_ids() == {FIRST: [it for it in range(1, 161) if it != 121]}
+
+
+def test_compaction_that_died_is_finished_by_the_next_publish(lake: SmallLake) -> None:
+    pipeline = grown(lake)
+    stopper = Stopper()
+
+    def die() -> None:
+        if stopper.made and stopper.made[-1].startswith("unlink _SUCCESS"):
+            stopper.between = None
+            raise Died
+
+    stopper.between = die
+    with pytest.raises(Died):
+        lake.pipeline(stopping_storage(stopper)).compact(day(1), RULE, "cli", NOW)
+    assert pipeline.unpublished() == (day(1),)
+
+    publish(lake.pipeline(), owner="cli")
+
+    assert marker(lake)["rewrite"] is True
+    assert lake.ids() == lake.listed_ids() == {FIRST: [1, 2, 3, 4, 5, 6]}
+
+
+def test_joined_rows_that_were_approved_need_no_approval(lake: SmallLake) -> None:
+    lake.keys = {"commit": {"trigger": "process-time", "require": ["trigger", "approval"]}}
+    for _ in range(2):
+        lake.commit({1: 2})
+        pipeline = lake.pipeline()
+        load(pipeline)
+        list(pipeline.publish_all("cli", NOW))
+        decide(pipeline, day(1))
+        publish(pipeline)
+
+    assert pipeline.compact(day(1), RULE, "cli", NOW) is not None
+    assert len(files(lake)) == 1
 
 
 def test_rebuild_and_reset_replace_a_joined_file(lake: SmallLake) -> None:
@@ -257,6 +329,26 @@ def test_sweep_leaves_what_a_joined_file_is_taken_apart_to(lake: SmallLake) -> N
     assert [item.path for item in swept if "/retired/" in item.path] == []
     assert lake.ids() == {FIRST: [2, 3, 4, 5, 6]}
     assert len(before & set(files(lake))) == 2
+
+
+def test_lost_part_of_a_joined_file_is_missed_and_what_is_told_helps(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pipeline = grown(lake)
+    pipeline.compact(day(1), RULE, "cli", NOW)
+    assert list(pipeline.findings()) == []
+    shutil.rmtree(lake.work / "retired")
+
+    (found,) = pipeline.inspect()
+
+    assert found.kind is FindingKind.JOINED_PART_LOST
+    assert "3 of 3" in found.text
+    lake.found_by_name(monkeypatch)
+    for told in found.commands:
+        ended = CliRunner().invoke(app, shlex.split(told)[1:])
+        assert ended.exit_code == 0, ended.output
+    assert list(lake.pipeline().findings()) == []
+    assert lake.ids() == {FIRST: [1, 2, 3, 4, 5, 6]}
 
 
 def test_files_are_found_where_they_went_when_revisions_are_compared(lake: SmallLake) -> None:

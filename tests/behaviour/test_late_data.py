@@ -501,3 +501,41 @@ def test_late_rows_count_by_default_and_nothing_is_written_of_it(lake: SmallLake
     assert not [path for path in sealed if "late_data" in path.read_text()]
     with opened.ledger.engine.connect() as connection:
         assert set(connection.scalars(sa.select(contribution.c.aside))) == {None}
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        {"compaction": {"small_file": "1MiB"}},
+        {"write": "upsert", "keys": ["id"], "keys_stay": True},
+    ],
+    ids=["joined", "merged"],
+)
+def test_every_late_window_of_assembled_files_is_asked_about(
+    tmp_path: Path, target: dict[str, Any]
+) -> None:
+    """PC-L05: a rejection sets all of them aside, however their rows are put together."""
+    keys = {"commit": {"trigger": "process-time", "late_data": "propose"}, "target": target}
+    lake = SmallLake(tmp_path / "assembled", keys=keys)
+    lake.commit({1: 2})
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    for _ in range(2):
+        lake.commit({1: 2})
+        load(lake.pipeline())
+    pipeline = lake.pipeline()
+    (held,) = pipeline.publish_all("cli", NOW)
+    proposed = pipeline.ledger.publications.proposed(day(1))
+    assert proposed is not None
+    assert proposed.verdict is not None
+    assert held.state == "held"
+    assert "4 late rows of windows 2, 3" in proposed.verdict.checks[0].observed
+
+    decide(pipeline, day(1), approved=False)
+    lake.commit({1: 1})
+    load(pipeline)
+    list(pipeline.publish_all("cli", NOW))
+    decide(pipeline, day(1))
+    publish(pipeline)
+
+    assert lake.ids() == {"dt=2026-02-01": [1, 2, 7]}

@@ -1088,7 +1088,8 @@ def test_prepare_after_new_contribution_lapses_with_the_row_count(ledger: Ledger
 def test_settle_after_new_contribution_leaves_the_partition_pending(ledger: Ledger) -> None:
     load(ledger, 1, DAY_1)
     claim = ledger.partitions.claim(DAY_1, holder())
-    seen = propose(ledger, DAY_1, claim).contributions
+    propose(ledger, DAY_1, claim)
+    seen = ledger.contributions.to(DAY_1)
     load(ledger, 2, DAY_1)
 
     assert not ledger.partitions.note_standing(DAY_1, claim, seen)
@@ -1099,7 +1100,8 @@ def test_settle_after_new_contribution_leaves_the_partition_pending(ledger: Ledg
 def test_settle_with_all_contributions_seen_leaves_nothing_pending(ledger: Ledger) -> None:
     load(ledger, 1, DAY_1)
     claim = ledger.partitions.claim(DAY_1, holder())
-    seen = propose(ledger, DAY_1, claim).contributions
+    propose(ledger, DAY_1, claim)
+    seen = ledger.contributions.to(DAY_1)
 
     assert ledger.partitions.note_standing(DAY_1, claim, seen)
 
@@ -1253,7 +1255,7 @@ def test_decision_on_a_commit_that_has_begun_or_ended_says_so(
     with pytest.raises(DecisionRefused, match="its commit has begun"):
         decide(ledger, proposed, approved=approved)
     with pytest.raises(NotHeld, match="being committed"):
-        ledger.publications.reopen(DAY_1, next(NUMBERS))
+        ledger.publications.reopen(reopened(next(NUMBERS)))
     ledger.publications.record(entry_of(proposed), claim)
     with pytest.raises(DecisionRefused, match="committed as revision 1"):
         decide(ledger, proposed, approved=approved)
@@ -1355,6 +1357,11 @@ def test_content_that_comes_back_is_checked_again(ledger: Ledger) -> None:
     assert (back.state, back.verdict) == (PublicationState.PROPOSED, None)
 
 
+def reopened(number: int) -> DecisionRecord:
+    """Tell that a person wants the first day to be checked again."""
+    return DecisionRecord(DAY_1, "", None, GATE_FAILED, number)
+
+
 def test_reopen_clears_verdict_and_makes_pending(ledger: Ledger) -> None:
     load(ledger, 1, DAY_1)
     claim = ledger.partitions.claim(DAY_1, holder())
@@ -1363,7 +1370,7 @@ def test_reopen_clears_verdict_and_makes_pending(ledger: Ledger) -> None:
         DAY_1, proposed.digest, verdict(Outcome.HOLD), claim, GATE_FAILED
     )
 
-    ledger.publications.reopen(DAY_1, next(NUMBERS))
+    ledger.publications.reopen(reopened(next(NUMBERS)))
 
     assert ledger.partitions.get(DAY_1).pending == "pending"
     assert ledger.publications.proposed(DAY_1).verdict is None
@@ -1576,7 +1583,7 @@ def test_restored_rows_are_refused_where_a_person_decided_meanwhile(
     number = ledger.publications.reserve(DAY_1, None)
     before = fence_off(ledger)
     if word == "reopen":
-        ledger.publications.reopen(DAY_1, number)
+        ledger.publications.reopen(reopened(number))
     else:
         decide(ledger, held, approved=word == "approve", number=number)
     decided = ledger.publications.find(DAY_1, held.digest)

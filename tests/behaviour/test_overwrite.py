@@ -193,6 +193,15 @@ class TestStatic:
         # The same again is no news.
         assert not publish(lake.pipeline(target=self.KEYS, source=none))
 
+    def test_result_that_a_replay_makes_empty_is_published_empty(self, lake: SmallLake) -> None:
+        lake.commit({1: 2})
+        load(lake.pipeline(target=self.KEYS))
+        pipeline = lake.pipeline(target=self.KEYS, source={"read": {"filter": "id < 0"}})
+        pipeline.finish_load(pipeline.replay(1, Run("again", "cli"), NOW), NOW, local)
+        publish(pipeline)
+
+        assert lake.ids() == {"region=eu": []}
+
     def test_other_value_writes_another_partition_and_leaves_the_first(
         self, lake: SmallLake
     ) -> None:
@@ -233,6 +242,23 @@ class TestStatic:
         with pytest.raises(ConfigInvalid, match="static_partition") as refused:
             lake.pipeline(target=keys)
         assert said in str(refused.value)
+
+
+@pytest.mark.follows("RebuildOfOverwritten")
+def test_published_file_that_is_lost_is_read_again_by_a_replay(lake: SmallLake) -> None:
+    ids = lake.commit({1: 2})
+    next_revision(lake)
+    (lost,) = (lake.target / "dt=2026-02-01").glob("*.parquet")
+    lost.unlink()
+    pipeline = lake.pipeline()
+    with pytest.raises(RebuildOfOverwritten, match="tidegate replay orders 1"):
+        pipeline.rebuild([day(1)], Run("rebuild", "cli"), NOW)
+
+    pipeline.finish_load(pipeline.replay(1, Run("again", "cli"), NOW), NOW, local)
+    publish(pipeline)
+
+    assert lake.ids() == {"dt=2026-02-01": ids}
+    assert list(pipeline.findings()) == []
 
 
 @pytest.mark.follows("RebuildOfOverwritten")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import tempfile
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -14,10 +16,30 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from pyiceberg.expressions import In
 
-from small_lake import DAY, DAY_1, NOW, SCHEMA, SmallLake, day, interval, known, load, local
+from small_lake import (
+    DAY,
+    DAY_1,
+    NOW,
+    SCHEMA,
+    SmallLake,
+    day,
+    decide,
+    interval,
+    known,
+    load,
+    local,
+)
 from small_lake import publish as publish_all
 from tidegate import read_committed
-from tidegate.errors import ChangesGone, ConfigInvalid, KeyMissing, KeyUnusable
+from tidegate.errors import (
+    ChangesGone,
+    ConfigInvalid,
+    KeyMissing,
+    KeyUnusable,
+    PipelineChanged,
+    StandingFileUnreadable,
+    UnitLost,
+)
 from tidegate.model.run import Run
 
 if TYPE_CHECKING:
@@ -267,6 +289,61 @@ def test_partition_that_cannot_be_made_anew_is_rebuilt(lake: ChangingLake) -> No
     assert lake.published() == lake.state()
 
 
+@pytest.mark.parametrize("effect", ["quarantine", "hold"])
+def test_rules_judge_the_rows_that_changes_leave_and_no_delete(
+    lake: ChangingLake, effect: str
+) -> None:
+    lake.write({1: (1, 10), 2: (1, 20), 3: (1, 30)})
+    publish_all(lake.loaded(source=CHANGES))
+    lake.write({1: (1, 11), 4: (1, -4)}, deleted=(2,))
+    strict = {"rows": [{"name": "fits", "where": "amount > 100", "on_failure": effect}]}
+    pipeline = lake.loaded(source=CHANGES, **strict)
+    if effect == "hold":
+        assert {it.outcome for it in publish_all(pipeline)} == {"held"}
+        decide(pipeline)
+    publish_all(pipeline)
+
+    # A row that is put aside leaves the one that stood out, as the source no longer has it.
+    left = {1: (1, 11), 4: (1, -4)} if effect == "hold" else {}
+    assert lake.published() == {3: (1, 30)} | left
+
+
+@pytest.mark.follows("StandingFileUnreadable")
+def test_published_file_that_cannot_be_read_is_named_and_its_partition_rebuilt(
+    lake: ChangingLake,
+) -> None:
+    lake.write({1: (1, 10), 2: (2, 20)})
+    publish_all(lake.loaded(source=CHANGES))
+    (part,) = (lake.target / "dt=2026-02-01").glob("*.parquet")
+    part.write_bytes(b"x" * part.stat().st_size)
+    lake.write({1: (1, 11), 2: (2, 21)})
+    pipeline = lake.loaded(source=CHANGES)
+
+    (refused,) = [it for it in pipeline.publish_all("cli", NOW) if it.error]
+
+    assert refused.error is not None
+    assert StandingFileUnreadable.__name__ in str(pipeline.ledger.partitions.get(day(1)).why)
+    assert str(part) in refused.error
+    assert "`tidegate rebuild orders dt=2026-02-01`" in refused.error
+    planned = pipeline.rebuild([day(1)], Run("rebuild", "cli"), NOW)
+    pipeline.finish_load(planned, NOW, local)
+    publish_all(pipeline)
+    assert lake.published() == lake.state()
+
+
+def test_changes_of_another_length_are_not_merged(lake: ChangingLake) -> None:
+    lake.write({1: (1, 10)})
+    pipeline = lake.loaded(source=CHANGES)
+    (staged,) = (lake.work / "windows").rglob("*.parquet")
+    staged.write_bytes(staged.read_bytes() + b"x")
+
+    (refused,) = pipeline.publish_all("cli", NOW)
+
+    assert refused.error is not None
+    assert "FileLengthWrong" in str(pipeline.ledger.partitions.get(day(1)).why)
+    assert lake.published() == {}
+
+
 def test_history_comes_before_everything_loaded(lake: ChangingLake) -> None:
     for amount in (1, 2, 3):
         lake.write({1: (1, amount), 10 + amount: (1, amount)})
@@ -401,6 +478,78 @@ def test_file_of_a_unit_that_is_lost_is_made_again(lake: ChangingLake) -> None:
 
     (again,) = (lake.work / "units").rglob("*.parquet")
     assert (again.name, again.read_bytes()) == (made.name, bytes_before)
+    publish_all(pipeline)
+    assert lake.published() == lake.state()
+
+
+def test_removal_that_waits_survives_a_lost_ledger(lake: ChangingLake) -> None:
+    lake.write({1: (1, 10)})
+    publish_all(lake.loaded(source=CHANGES))
+    lake.write({2: (1, 20)})
+    publish_all(lake.loaded(source=CHANGES))
+    narrow = {"source": {"read": {"mode": "changelog", "filter": "id <> 1"}}}
+    replay(lake.pipeline(**narrow), 1)
+    (lake.root / "ledger.db").unlink()
+
+    pipeline = lake.pipeline(**narrow)
+    pipeline.restore_ledger()
+    publish_all(pipeline)
+
+    assert lake.published() == {2: (1, 20)}
+
+
+def test_other_keys_are_another_pipeline(lake: ChangingLake) -> None:
+    lake.write({1: (1, 10)})
+    both = {"target": {"keys": ["id", "amount"], "keys_stay": True}}
+    publish_all(lake.loaded(source=CHANGES, **both))
+
+    with pytest.raises(PipelineChanged, match=r"target\.keys"):
+        lake.loaded(source=CHANGES)
+
+
+@pytest.mark.follows("UnitLost")
+def test_approved_revision_whose_file_is_lost_is_made_again_or_proposed_anew(
+    lake: ChangingLake,
+) -> None:
+    asked = {"commit": {"require": ["trigger", "approval"]}, "source": CHANGES}
+    lake.write({1: (1, 10)})
+    pipeline = lake.loaded(**asked)
+    list(pipeline.publish_all("cli", NOW))
+    decide(pipeline, day(1))
+    shutil.rmtree(lake.work / "units")
+    publish_all(pipeline)
+    assert lake.published() == {1: (1, 10)}
+
+    lake.write({2: (1, 20)})
+    load(pipeline)
+    list(pipeline.publish_all("cli", NOW))
+    decide(pipeline, day(1))
+    lake.write({3: (1, 30)})
+    load(pipeline)
+    shutil.rmtree(lake.work / "units")
+    (refused,) = pipeline.publish_all("cli", NOW)
+    assert UnitLost.__name__ in str(pipeline.ledger.partitions.get(day(1)).why)
+    assert "tidegate reopen orders dt=2026-02-01" in str(refused.error)
+    pipeline.reopen(day(1), NOW)
+    list(pipeline.publish_all("cli", NOW))
+    decide(pipeline, day(1))
+    publish_all(pipeline)
+
+    assert lake.published() == lake.state()
+
+
+def test_full_disk_of_temporary_files_is_told_and_stops_no_other_partition(
+    lake: ChangingLake, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    small = {**CHANGES, "split": {"max_delete_memory": "4KiB"}}
+    lake.write({number: (1, number) for number in range(2_000)} | {2_001: (2, 1)})
+    pipeline = lake.loaded(source=small)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+        outcomes = list(pipeline.publish_all("cli", NOW))
+    assert [item.state for item in outcomes] == ["failed", "committed"]
+    assert str(tmp_path / "nowhere") in str(outcomes[0].error)
+
     publish_all(pipeline)
     assert lake.published() == lake.state()
 

@@ -115,7 +115,9 @@ def _by_partition_time(config: PipelineConfig, pending: _Pending, tide: Tide) ->
     except NoPartitionTime as unknown:
         if unknown.reason is Reason.DEFAULT_PARTITION and (turn := _turn(config, pending, tide)):
             return turn
-        by_name = f"`{command('publish', config.name, partition)}` publishes it"
+        # A name alone answers for the trigger, and not for rows that are counted upstream.
+        alone = () if config.commit.counts is None else ("--final", "-m", "WHY")
+        by_name = f"`{command('publish', config.name, partition, *alone)}` publishes it"
         detail = f"{unknown.detail}; {by_name}"
         if unknown.reason is Reason.DEFAULT_PARTITION and clock.made:
             detail += _put_aside(config, clock.made[0].column, partition)
@@ -163,7 +165,9 @@ def _turn(config: PipelineConfig, pending: _Pending, tide: Tide) -> Evaluation |
         if tide.is_final:
             return Evaluation(True, None, f"{detail}, and the source is closed", tide.now)
         final = command("publish", config.name, "--final")
-        return _refused(Reason.DEFAULT_PARTITION, f"{detail}: `{final}` publishes it", tide)
+        counted = "" if config.commit.counts is None else ", once its counts hold"
+        told = f"{detail}: `{final}` publishes it{counted}"
+        return _refused(Reason.DEFAULT_PARTITION, told, tide)
     if turn.after is None:
         return None
     due = pending.first_seen + turn.after

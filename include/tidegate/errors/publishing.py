@@ -137,6 +137,18 @@ class ContentUnreadable(TerminalError):
     )
 
 
+class StandingFileUnreadable(TerminalError):
+    """A file of the current revision or of its changes cannot be read to make the next one."""
+
+    path: str
+    problem: str
+    template = (
+        "{path}: cannot be read to make the next revision of its partition: {problem}. Nothing "
+        "was published. Put it back if there is a copy; else read the partition again with "
+        "`tidegate rebuild PIPELINE PARTITION`."
+    )
+
+
 class StagedFileMissing(TerminalError):
     """A sealed file is neither among the staged files nor in the target (PC-F24)."""
 
@@ -202,6 +214,19 @@ class PolicyFailed(TransientError):
         "publish continues the commit, with the policies that the pipeline file names then. If "
         "this one cannot succeed, correct it or its parameters, or remove it from "
         "`commit.policies`; then run `tidegate publish {pipeline} {partition}`."
+    )
+
+
+class UnitLost(TerminalError):
+    """A file of an approved revision is gone that was assembled for it, and more has come since."""
+
+    pipeline: str
+    partition: str
+    template = (
+        "pipeline '{pipeline}': {partition}: a file that was assembled for the approved revision "
+        "is gone, and cannot be made again as it was approved, because more has come since. Let "
+        "the partition be proposed anew with `tidegate reopen {pipeline} {partition}` and "
+        "`tidegate publish {pipeline} {partition}`."
     )
 
 

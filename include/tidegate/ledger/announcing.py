@@ -242,7 +242,8 @@ class Announcing:
             item = rows.read_contribution(row, Partition(()))
             brought.setdefault(row["partition"], []).append(item)
         for path, found in sorted(brought.items()):
-            if not any(item.rows for item in counting(found)):
+            # A static partition is complete without rows, too (PC-F31).
+            if not any(item.rows or item.overwrites for item in counting(found)):
                 self.connection.execute(
                     sa.update(partition)
                     .where(partition.c.pipeline == self.name, partition.c.partition == path)

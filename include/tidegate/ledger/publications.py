@@ -110,6 +110,10 @@ class Publications:
                         override=None,
                     )
                 )
+            else:
+                # The same files, which may have been made again elsewhere.
+                adds = [item.to_json() for item in proposal.adds]
+                connection.execute(sa.update(publication).where(*key).values(adds=adds))
             if override is not None:
                 connection.execute(
                     sa.update(publication).where(*key).values(override=override.to_json())
@@ -252,6 +256,12 @@ class Publications:
                 .values(state=PublicationState.DROPPED.value)
             )
             connection.execute(sa.insert(publication).values(**values))
+            # Whoever looks for what has to be published finds a commit that died.
+            connection.execute(
+                sa.update(partition)
+                .where(*self._partition(target), partition.c.pending == "none")
+                .values(pending="pending")
+            )
             if said is not None:
                 undo(connection, self.name, target, said)
 

@@ -159,7 +159,8 @@ class PipelineParts(PipelineControl):
 
     @cached_property
     def _contents(self) -> Contents:
-        return Contents(self.config.name, self.roots, self.ledger, self.storage)
+        merges = self.config.target.write == "upsert"
+        return Contents(self.config.name, self.roots, self.ledger, self.storage, merges)
 
     @cached_property
     def _gatekeeper(self) -> Gatekeeper:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -12,9 +13,10 @@ import pyarrow as pa
 from tidegate.physical.arrays import integer_column
 from tidegate.read.row_hash import hash_rows
 from tidegate.read.upsert import NewestChanges, with_order
+from tidegate.storage.refusals import refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 
 class ChangeSpill:
@@ -71,8 +73,9 @@ class ChangeSpill:
         return [self._reduced(number) for number in range(len(self._files))]
 
     def _spill(self, parts: int) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="tidegate-upsert-")
-        self._files = [pa.ipc.new_file(self._path(n), self._schema) for n in range(parts)]
+        with _refused():
+            self._folder = tempfile.TemporaryDirectory(prefix="tidegate-upsert-")
+            self._files = [pa.ipc.new_file(self._path(n), self._schema) for n in range(parts)]
         held, self._held = self._held, []
         for changes in held:
             self._divide(changes)
@@ -87,18 +90,20 @@ class ChangeSpill:
         start = 0
         for file, end in zip(self._files, ends.tolist(), strict=True):
             if end > start:
-                file.write_batch(ordered.slice(start, end - start))
+                with _refused():
+                    file.write_batch(ordered.slice(start, end - start))
             start = end
 
     def _reduced(self, number: int) -> NewestChanges:
         """Reduce one part, and leave its rows in a file that is mapped into memory."""
-        with pa.memory_map(self._path(number)) as file:
-            newest = NewestChanges.of(pa.ipc.open_file(file).read_all(), self._keys)
         path = f"{self._path(number)}.newest"
-        with pa.ipc.new_file(path, newest.rows.schema) as written:
-            written.write_batch(newest.rows)
-        rows = pa.ipc.open_file(pa.memory_map(path)).get_batch(0)
-        Path(self._path(number)).unlink()
+        with _refused():
+            with pa.memory_map(self._path(number)) as file:
+                newest = NewestChanges.of(pa.ipc.open_file(file).read_all(), self._keys)
+            with pa.ipc.new_file(path, newest.rows.schema) as written:
+                written.write_batch(newest.rows)
+            rows = pa.ipc.open_file(pa.memory_map(path)).get_batch(0)
+            Path(self._path(number)).unlink()
         return NewestChanges(self._keys, rows, newest.stands)
 
     def _path(self, number: int) -> str:
@@ -107,4 +112,14 @@ class ChangeSpill:
 
     def _close(self) -> None:
         for file in self._files:
-            file.close()
+            with _refused():
+                file.close()
+
+
+@contextmanager
+def _refused() -> Iterator[None]:
+    """Name the folder of temporary files if the system refuses something there."""
+    try:
+        yield
+    except OSError as problem:
+        raise refusal(tempfile.gettempdir(), problem) from problem

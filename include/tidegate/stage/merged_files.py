@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, BinaryIO, TypeVar
 import numpy as np
 import pyarrow as pa
 
-from tidegate.errors import ContentUnreadable, RowsLost
+from tidegate.errors import ColumnMissing, RowsLost, StandingFileUnreadable
 from tidegate.model.message import EventTimes
+from tidegate.model.nearness import listed_with_nearest
 from tidegate.model.part_format import PARQUET, PartFormat
 from tidegate.model.wire import text_digest
 from tidegate.physical import BATCH_ROWS
@@ -126,13 +127,17 @@ class Merge:
         self._attempt = attempt
         paths = [*(item.path for item in made_of.standing), *(it.path for it in made_of.changes)]
         self._columns = _published_columns(paths, spec)
-        self._keys = tuple(name for name in spec.keys if name in self._columns.names)
+        self._keys = spec.keys
+        for key in spec.keys if made_of.changes else ():
+            if key not in self._columns.names:
+                known = listed_with_nearest(key, self._columns.names)
+                raise ColumnMissing(source="target.keys", column=key, known=known)
 
     def run(self) -> MergedFiles:
         """Write the files.
 
         Raises:
-            ContentUnreadable: a file is missing or damaged.
+            StandingFileUnreadable: a file is missing or damaged.
             ColumnTypesDiffer: two files have types of one column without a common type.
             StorageFull: no space is left (Transient).
         """
@@ -149,7 +154,7 @@ class Merge:
         """Write the rows of all standing files to new ones, in their order.
 
         Raises:
-            ContentUnreadable, ColumnTypesDiffer, StorageFull: as for `run`.
+            StandingFileUnreadable, ColumnTypesDiffer, StorageFull: as for `run`.
         """
         files = self._made_of.standing
         parts = self._parts(files, self._rows(files, (), {it.name: _Matches() for it in files}))
@@ -350,7 +355,8 @@ def _opened(path: str, form: PartFormat) -> Iterator[PartRows]:
             yield rows
     except (OSError, pa.ArrowException) as broken:
         raise (
-            silence_of(path, broken) or ContentUnreadable(path=path, problem=str(broken).strip())
+            silence_of(path, broken)
+            or StandingFileUnreadable(path=path, problem=str(broken).strip())
         ) from broken
 
 

@@ -71,12 +71,18 @@ def taken_apart(
     Returns:
         The joined files that go, and those of their ingredients whose windows are settled.
     """
-    going = tuple(
-        file
-        for file in standing
-        if file.made_of and not all(str(part.window) in settled for part in file.made_of)
-    )
-    # Files that were joined together and became too large for one have the same ingredients.
+    joined = [file for file in standing if file.made_of]
+    lost = {
+        part.name
+        for file in joined
+        if not all(str(part.window) in settled for part in file.made_of)
+        for part in file.made_of
+    }
+    going: tuple[PublishedFile, ...] = ()
+    # Files that were joined together and became too large for one share what they consist of.
+    while len(found := tuple(it for it in joined if _has_any(it, lost))) > len(going):
+        going = found
+        lost |= {part.name for file in going for part in file.made_of}
     coming = {
         part.name: PublishedFile(**{it.name: getattr(part, it.name) for it in fields(part)})
         for file in going
@@ -84,3 +90,7 @@ def taken_apart(
         if str(part.window) in settled
     }
     return going, tuple(coming.values())
+
+
+def _has_any(file: PublishedFile, names: Collection[str]) -> bool:
+    return any(part.name in names for part in file.made_of)

@@ -158,3 +158,21 @@ def test_closed_source_passes_any_partition_but_not_the_counts() -> None:
 
     assert (short.committable, short.reasons) == (False, (Reason.COUNT_SHORT,))
     assert whole.committable
+
+
+@pytest.mark.parametrize(
+    ("turn", "told"),
+    [
+        ("never", "`tidegate publish orders dt=__DEFAULT_PARTITION__ --final -m WHY` publishes it"),
+        ("at_end", "`tidegate publish orders --final` publishes it, once its counts hold"),
+    ],
+)
+def test_way_out_of_a_partition_without_a_time_knows_of_its_counts(turn: str, told: str) -> None:
+    waiting = Waiting(Partition((("dt", None),)), NOW, 3)
+
+    found = evaluate_conditions(
+        pipeline(default_partition=turn), waiting, Tide(NOW, OVER), counted()
+    )
+
+    assert not found.committable
+    assert told in str(found.detail)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidegate.model.message import CommitMessage
+from tidegate.model.publication import CommitPlan
 from tidegate.pipeline.state.abandoned import is_abandoned
 from tidegate.pipeline.state.plan_files import read_splits
 from tidegate.stage import layout
@@ -118,12 +119,29 @@ class PlanNames:
 
     def _lost(self, taken: WindowState, digest: str) -> bool:
         """Return whether a file is gone or cut that a publication of the plan still has to move."""
+        if self._lost_in_target(taken, digest):
+            return True
         waiting = {item.partition for item in self._waiting(taken)}
         if not waiting:
             return False
         uri = layout.plan_root(self.roots.work, taken.window.sequence, digest)
         parts = [part for part in self._parts(uri) if part.partition in waiting]
         return any(self._is_lost(uri, part) for part in parts)
+
+    def _lost_in_target(self, taken: WindowState, digest: str) -> bool:
+        """Return whether a published file of the plan is gone from the table, or was cut."""
+        sequence = taken.window.sequence
+        for item in self.ledger.contributions.of_window(sequence):
+            revisions = self.ledger.publications.revisions(item.partition)
+            if not item.rows or not revisions:
+                continue
+            path = f"{self.roots.work}/{revisions[-1].commit_plan}"
+            folder = self.roots.partition(item.partition)
+            for file in read_stored(self.storage, path, CommitPlan).publication.content:
+                is_of_plan = (file.window, file.plan_digest) == (sequence, digest)
+                if is_of_plan and self.storage.length(f"{folder}/{file.name}") != file.length:
+                    return True
+        return False
 
     def _waiting(self, taken: WindowState) -> list[Contribution]:
         """Return the contributions of a window's effective plan that no revision has yet."""

@@ -57,10 +57,7 @@ class Assembler:
         removes: tuple[PublishedFile, ...] = ()
         if found is not None:
             parts = self._changes(partition, found, is_anew=base is not None and not found.standing)
-            unit_digest = self._digest(partition, found, parts)
-            unit = self.units.merged(partition, unit_digest, found.standing, parts)
-            adds = self._adds(partition, unit, unit_digest, found)
-            kept = set(unit.kept)
+            kept, adds = self._merged(partition, found, parts)
             removes = (*found.going, *(it for it in found.standing if it.name not in kept))
         draft = Publication(
             partition=partition,
@@ -71,6 +68,17 @@ class Assembler:
             contributions=plans_of(contributions),
         )
         return difference(draft, base.content if base else ())
+
+    def _merged(
+        self, partition: Partition, found: Merging, parts: _Parts
+    ) -> tuple[set[str], tuple[PublishedFile, ...]]:
+        """Return the names of the files that stay, and the files that were made."""
+        if not parts:
+            # Windows without a row left for the partition.
+            return {file.name for file in found.standing}, ()
+        unit_digest = self._digest(partition, found, parts)
+        unit = self.units.merged(partition, unit_digest, found.standing, parts)
+        return set(unit.kept), self._adds(partition, unit, unit_digest, found)
 
     def _changes(self, partition: Partition, found: Merging, *, is_anew: bool) -> _Parts:
         """Return the staged files of the changes, each with the place of its window."""

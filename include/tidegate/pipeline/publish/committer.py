@@ -16,6 +16,7 @@ from tidegate.errors import (
     NotCommittable,
     NumberPassed,
     PublicationLapsed,
+    UnitLost,
 )
 from tidegate.model.counting import plans_of
 from tidegate.model.publication import (
@@ -115,6 +116,7 @@ class Committer:
             raise
         approved = self.ledger.publications.approved(partition)
         if approved is not None:
+            self._check_units(approved.publication, claim, now)
             return self._proposal(approved)
         before = self.ledger.publications.proposed(partition)
         drafted = self._drafted(partition, claim, now)
@@ -122,6 +124,20 @@ class Committer:
             return None
         stored = self.ledger.publications.propose(drafted, claim, now, override)
         return self._proposal(stored, before)
+
+    def _check_units(self, approved: Publication, claim: Claim, now: datetime) -> None:
+        """Make files of an approved revision again that were assembled for it and are gone.
+
+        Raises:
+            UnitLost: they cannot be, because more has come since.
+        """
+        partition = approved.partition
+        if not self.contents.lacks_unit(approved):
+            return
+        drafted = self._drafted(partition, claim, now)
+        if drafted is None or drafted.digest != approved.digest:
+            self.ledger.partitions.release(partition, claim)
+            raise UnitLost(pipeline=self.config.name, partition=str(partition))
 
     def held(self, partition: Partition) -> Proposal | None:
         """Return what a held partition waits with for a person's decision."""
@@ -361,7 +377,8 @@ class Committer:
     def _is_passed(self, entry: PublicationEntry) -> bool:
         """Return whether the gate passed it, and a person approved it if that is required."""
         is_asked = self.config.commit.requires("approval") and not entry.is_approved
-        return entry.may_be_committed and not is_asked
+        # Joined files have the rows that were approved.
+        return entry.may_be_committed and (not is_asked or entry.publication.is_rewrite)
 
     def _check_turn(self, entry: PublicationEntry, now: datetime, *, by_command: bool) -> None:
         """Evaluate the trigger again, unless a person overrode it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
+from tidegate.model.counting import plans_of
 from tidegate.model.publication import Publication, PublishedFile, StagedFile
 from tidegate.model.wire import digest
 from tidegate.stage import layout
@@ -61,7 +62,8 @@ class Compactor:
             adds=(),
             removes=(),
             content=base.content,
-            contributions=base.contributions,
+            # A window that was read again with equal rows counts as it is known now.
+            contributions=plans_of(self.contents.ledger.contributions.to(partition)),
         )
         return self._joined(unchanged, rule)
 

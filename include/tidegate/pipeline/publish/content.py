@@ -9,9 +9,14 @@ from typing import TYPE_CHECKING
 
 from tidegate.config import PipelineConfig
 from tidegate.errors import PublicationLapsed, StateFileDamaged, StateFileLost
-from tidegate.model.counting import counting
+from tidegate.model.counting import counting, plans_of
 from tidegate.model.message import CommitMessage
-from tidegate.model.publication import CommitPlan, PublicationState, PublishedFile
+from tidegate.model.publication import (
+    CommitPlan,
+    Publication,
+    PublicationState,
+    PublishedFile,
+)
 from tidegate.pipeline.state.kept_values import KeptValues
 from tidegate.pipeline.state.plan_files import read_plan
 from tidegate.pipeline.state.reading import Reading
@@ -20,6 +25,7 @@ from tidegate.stage import layout
 from tidegate.stage.partition_split import data_columns
 from tidegate.stage.stored import read_stored
 from tidegate.target.content import propose, with_content
+from tidegate.target.merging import merging
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -30,7 +36,6 @@ if TYPE_CHECKING:
     from tidegate.model.ledger_rows import PartitionState, PublicationEntry
     from tidegate.model.message import Contribution, PartFile
     from tidegate.model.partition import Partition
-    from tidegate.model.publication import Publication
     from tidegate.pipeline.state.places import Roots
     from tidegate.storage import Storage
 
@@ -56,6 +61,8 @@ class Contents:
     roots: Roots
     ledger: Ledger
     storage: Storage
+    merges: bool = False
+    """Whether what windows brought is merged by key, instead of being published as it is."""
 
     def standing(self, partition: Partition) -> Publication | None:
         """Return the content of the partition's current revision; None if there is none."""
@@ -83,6 +90,15 @@ class Contents:
             for file in publication.content
         ]
 
+    def lacks_unit(self, publication: Publication) -> bool:
+        """Return whether a file is gone that was assembled for a revision (design §4a)."""
+        root = self.roots.partition(publication.partition)
+        return any(
+            file.staged.startswith(f"{layout.UNITS}/")
+            and not self.storage.exists(self._staged_or_moved(file, f"{root}/{file.name}"))
+            for file in publication.adds
+        )
+
     def _staged_or_moved(self, file: PublishedFile, target: str) -> str:
         staged = f"{self.roots.work}/{file.staged}"
         return staged if self.storage.exists(staged) else target
@@ -108,6 +124,37 @@ class Contents:
             state.revision,
             contributions,
             self.parts_of,
+        )
+
+    def waiting(
+        self,
+        partition: Partition,
+        state: PartitionState,
+        contributions: Sequence[Contribution] | None = None,
+    ) -> Publication:
+        """Return what the next revision is made of; `drafted`, unless changes have to be merged.
+
+        Args:
+            partition: the partition.
+            state: of the partition.
+            contributions: as for `drafted`.
+        """
+        if not self.merges:
+            return self.drafted(partition, state, contributions)
+        if contributions is None:
+            contributions = self.ledger.contributions.to(partition)
+        base = self.standing(partition)
+        found = merging(base, contributions)
+        changes = found.changes if found else ()
+        going = (found.going or found.standing) if found else ()
+        return Publication(
+            partition=partition,
+            base_revision=state.revision,
+            adds=tuple(part for item in changes for part in self.parts_of(item)),
+            # Which of them are written anew is known once the changes were merged.
+            removes=going,
+            content=() if going or base is None else base.content,
+            contributions=plans_of(contributions),
         )
 
     def is_declared_empty(self, partition: Partition) -> bool:

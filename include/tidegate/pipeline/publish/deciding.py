@@ -12,7 +12,7 @@ from tidegate.model.counting import set_aside
 from tidegate.model.publication import Approval, DecisionRecord
 from tidegate.model.watermark import Evaluation, Reason
 from tidegate.model.wire import pretty
-from tidegate.pipeline.publish.judged import LATE_CHECK, decided_why, is_news
+from tidegate.pipeline.publish.judged import LATE_CHECK, decided_why, is_news, new_windows
 from tidegate.pipeline.state.again import again_if
 from tidegate.stage import layout
 
@@ -121,8 +121,11 @@ class Decisions:
         checks = entry.verdict.checks if entry is not None and entry.verdict is not None else ()
         if entry is None or not any(check.name == LATE_CHECK for check in checks):
             return None
-        added = {file.window for file in entry.publication.adds}
-        known = self.ledger.contributions.to(entry.publication.partition)
+        partition = entry.publication.partition
+        revisions = self.ledger.publications.revisions(partition)
+        stood = revisions[-1].contributions if revisions else {}
+        added = new_windows(entry.publication, stood)
+        known = self.ledger.contributions.to(partition)
         return tuple(item.window for item in known if item.window in added and is_news(item))
 
     def _reopen(self, partition: Partition, now: datetime) -> Sequence[Contribution]:

@@ -16,7 +16,7 @@ from tidegate.model.publication import (
 )
 from tidegate.model.wire import pretty
 from tidegate.physical.parts import PartFiles
-from tidegate.pipeline.publish.judged import LATE_CHECK, asking, is_news
+from tidegate.pipeline.publish.judged import LATE_CHECK, asking, is_news, new_windows
 from tidegate.stage import layout
 from tidegate.target.schema import unified
 
@@ -105,7 +105,7 @@ class Gatekeeper:
     def _holding_rules(
         self, partition: Partition, publication: Publication
     ) -> tuple[CheckResult, ...]:
-        added = {window for file in publication.adds for window in file.windows}
+        added = self._new_windows(publication)
         return tuple(
             CheckResult(f"row rule {rule}", "critical", False, observed, "no row fails it")
             for item in self.ledger.contributions.to(partition)
@@ -113,11 +113,15 @@ class Gatekeeper:
             for rule, observed in failed_rules(item, publication.rows)
         )
 
+    def _new_windows(self, publication: Publication) -> set[int]:
+        standing = self.contents.standing(publication.partition)
+        return new_windows(publication, standing.contributions if standing else {})
+
     def _late_rows(self, partition: Partition, publication: Publication) -> Iterator[CheckResult]:
         """Ask a person about late rows, if the pipeline file says so (PC-L05)."""
         if self.config.commit.late_data.policy != "propose":
             return
-        added = {file.window for file in publication.adds}
+        added = self._new_windows(publication)
         known = self.ledger.contributions.to(partition)
         late = [item for item in known if item.window in added and is_news(item)]
         if late:

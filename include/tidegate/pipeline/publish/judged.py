@@ -9,10 +9,11 @@ from tidegate.model.publication import CheckResult, Outcome
 from tidegate.model.watermark import ConditionResult, Evaluation, Reason
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from datetime import datetime
 
     from tidegate.model.message import Contribution
-    from tidegate.model.publication import Verdict
+    from tidegate.model.publication import Publication, Verdict
 
 APPROVAL = "approval"
 """The check that only a person can pass, among those of a verdict."""
@@ -24,6 +25,23 @@ _MISSING = "a person has to approve this revision"
 def is_news(contribution: Contribution) -> bool:
     """Return whether a contribution brought late rows; those of a rebuild are no news."""
     return contribution.late and bool(contribution.rows) and not contribution.kind.replaces
+
+
+def new_windows(publication: Publication, stood: Mapping[str, str]) -> set[int]:
+    """Return the windows whose rows a publication brings, other than those that stood before.
+
+    Args:
+        publication: the proposal.
+        stood: window → plan digest of what is in the revision that it is proposed on.
+    """
+    fresh = {
+        int(window)
+        for window, digest in publication.contributions.items()
+        if stood.get(window) != digest
+    }
+    brought = {window for file in publication.adds for window in file.windows}
+    # Changes that only remove rows come with no file.
+    return fresh & brought if publication.adds else fresh
 
 
 def asking(verdict: Verdict) -> Verdict:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tidegate.errors import StateFileLost
@@ -19,6 +19,7 @@ from tidegate.stage.merged_files import (
     MergeSpec,
     StandingFile,
 )
+from tidegate.stage.partition_split import data_columns
 from tidegate.stage.stored import read_stored
 from tidegate.stage.sub_split import StageSpec
 from tidegate.target.schema import unified
@@ -107,10 +108,18 @@ class Units:
         self.storage.delete_tree(root)
         attempt = f"a.{os.urandom(4).hex()}"
         made = make(Merge(self.storage, self._spec, made_of, root, attempt))
-        unit = AssembledUnit(made.kept, made.parts)
+        # Their places do not tell the attempt: made again, they are where a proposal names them.
+        parts = tuple(self._placed(root, part) for part in made.parts)
         self.storage.make_dirs(root)
+        self.storage.sync(root)
+        self.storage.delete_tree(f"{root}/{layout.STAGED}")
+        unit = AssembledUnit(made.kept, parts)
         self.storage.write_once(layout.unit_file(root), pretty(unit.to_json()))
         return unit
+
+    def _placed(self, root: str, part: PartFile) -> PartFile:
+        self.storage.link_new(f"{root}/{part.staged}", f"{root}/{part.name}")
+        return replace(part, staged=part.name)
 
     def _done(self, root: str) -> AssembledUnit | None:
         """Return a unit that was made before, if all of its files are there."""
@@ -123,8 +132,11 @@ class Units:
 
     @property
     def _spec(self) -> MergeSpec:
+        target = self.config.target
+        # A key of the path is the same in all rows of a partition.
+        in_path = {*target.keys} - {*data_columns(target.keys, target.partition_by)}
         return MergeSpec(
-            keys=self.config.target.keys,
+            keys=tuple(key for key in target.keys if key not in in_path),
             unpublished=self.config.unpublished,
             memory=self.config.source.split.max_delete_memory,
             unify=unified,

@@ -32,6 +32,7 @@ from tidegate.pipeline.state.plan_files import read_plan
 from tidegate.pipeline.state.records import Records
 from tidegate.pipeline.state.work import check_identity, check_owner_or_move, check_tables
 from tidegate.pipeline.upkeep.past import lost_announce, sealed_plans
+from tidegate.pipeline.upkeep.revision_files import RevisionFiles
 from tidegate.stage import layout
 from tidegate.target.marker import is_hidden, read_marker
 
@@ -134,6 +135,7 @@ class Findings:
         found = [
             *self._of_partition(state),
             *self._of_pending(state),
+            *self._of_joined(state),
             *self._of_retired(state),
         ]
         if found and not self._has_moved(state):
@@ -261,7 +263,7 @@ class Findings:
         """Check the staged files that the next commit will move."""
         if state.pending == "none":
             return
-        for file in self.contents.drafted(state.partition, state).adds:
+        for file in self.contents.waiting(state.partition, state).adds:
             staged = f"{self.roots.work}/{file.staged}"
             target = f"{self.roots.partition(state.partition)}/{file.name}"
             found = self.storage.length(staged)
@@ -336,16 +338,16 @@ class Findings:
             return
         standing = self.contents.standing(state.partition)
         stands = {file.name for file in standing.content} if standing else set()
+        files = RevisionFiles(self.roots, self.ledger, self.storage, self.contents)
         for made in self.ledger.publications.revisions(state.partition):
             if made.revision <= max(1, state.revision - kept + 1):
                 continue
             removed = self.contents.commit_plan(made.commit_plan).publication.removes
             lost = [
-                path
+                self._retired_part(state.partition, made.revision, file.name)
                 for file in removed
-                if (path := self._retired_part(state.partition, made.revision, file.name))
-                and file.name not in stands
-                and self.storage.length(path) != file.length
+                if file.name not in stands
+                and files.found(state.partition, made.revision - 1, file) is None
             ]
             if lost:
                 fewer = state.revision - made.revision + 1
@@ -357,6 +359,27 @@ class Findings:
                     f"{'is' if len(lost) == 1 else 'are'} not there as published. Put back what "
                     f"there is a copy of, or set `retention.revisions: {fewer}`",
                 )
+
+    def _of_joined(self, state: PartitionState) -> Iterator[Finding]:
+        """Check what joined files are taken apart to if one of their windows is read again."""
+        standing = self.contents.standing(state.partition)
+        parts = [part for file in standing.content for part in file.made_of] if standing else []
+        lost = [
+            path
+            for part in parts
+            if self.storage.length(path := f"{self.roots.work}/{part.staged}") != part.length
+        ]
+        if lost:
+            again = self._typed("rebuild", state.partition)
+            published = self._typed("publish", state.partition)
+            yield Finding(
+                FindingKind.JOINED_PART_LOST,
+                lost[0],
+                f"{lost[0]}: expected a part of a joined file of {state.partition}; "
+                f"{len(lost)} of {len(parts)} are not there as they were joined. Put back what "
+                f"there is a copy of; or read the partition anew with {again} and bring it out "
+                f"with {published}",
+            )
 
     def _retired_part(self, partition: Partition, revision: int, name: str) -> str:
         return layout.retired_part(self.roots.work, partition, revision, name)
@@ -380,7 +403,7 @@ class Findings:
 
     def _doing_without(self, state: PartitionState, file: PublishedFile) -> str:
         """Return how to publish a partition without a file that cannot be recovered."""
-        next_one = self.contents.drafted(state.partition, state)
+        next_one = self.contents.waiting(state.partition, state)
         if file.name in {kept.name for kept in next_one.content}:
             again = self._typed("rebuild", state.partition)
             published = self._typed("publish", state.partition)
@@ -401,7 +424,7 @@ class Findings:
         state = self._states.get(folder)
         if state is None or state.pending == "none":
             return None
-        coming = self.contents.drafted(state.partition, state).adds
+        coming = self.contents.waiting(state.partition, state).adds
         return state if file in {item.name for item in coming} else None
 
     def _of_stray(self, name: str) -> Finding:
@@ -442,7 +465,9 @@ class Findings:
     def _writing_again(self, partition: Partition) -> str:
         """Return how to write a marker again: by the commit of the current files."""
         published = self._typed("publish", partition)
-        return f"{self._restoring()} finds the commit, and {published} writes its marker again"
+        return (
+            f"{self._restoring()} finds the commit; after that, {published} writes its marker again"
+        )
 
     def _is_of_later_commit(self, name: str) -> bool:
         folder, _, file = name.rpartition("/")

@@ -385,7 +385,7 @@ class _Restoring:
             if record is not None and record.held and self._is_all(record.publication):
                 continue
             seen = self.ledger.contributions.to(state.partition)
-            drafted = contents.drafted(state.partition, state, seen)
+            drafted = contents.waiting(state.partition, state, seen)
             standing = contents.standing(state.partition)
             stood = standing.contributions if standing else {}
             late = LateFiles(self.roots, self.storage, contents)

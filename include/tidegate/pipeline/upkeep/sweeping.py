@@ -206,6 +206,9 @@ class Sweeper:
         """Yield files that were assembled for revisions that nobody will commit."""
         root = self.roots.work
         for known in self.ledger.known_partitions():
+            if known.state.owner is not None:
+                # Somebody may be assembling files right now, however long that takes.
+                continue
             waiting = (known.proposed, known.begun)
             needed = {
                 posixpath.normpath(f"{root}/{file.staged}")
