@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -234,12 +234,12 @@ def test_file_that_a_commit_moves_meanwhile_is_found_where_it_goes(lake: SmallLa
 
 def test_revision_that_was_undone_is_compared_and_its_files_are_not_missed(lake: SmallLake) -> None:
     grown(lake)
-    typed("undo orders dt=2026-02-01 --yes")
+    typed("tidegate undo orders dt=2026-02-01 --yes")
 
     # Revision 4 is 2 again; 3 lacks a row that 2 has.
     assert ids(diff("orders", FIRST)["rows"]["added"]) == [2]
     assert diff("orders", FIRST, "2", "4")["added"] == 0
-    typed("fsck orders")
+    typed("tidegate fsck orders")
 
 
 def test_comparing_changes_nothing(looked_at: SmallLake) -> None:
@@ -269,6 +269,8 @@ def test_differences_of_a_random_life_add_up(
         if stands != states[-1]:
             states.append(stands)
     revisions = lake.pipeline().ledger.publications.revisions(day(1))
+    # A filter may take the row of the day that would have completed this one.
+    assume(revisions)
 
     numbered = dict(zip([0, *(item.revision for item in revisions)], states, strict=True))
     for one, other in product(numbered, numbered):

@@ -186,11 +186,11 @@ def test_upsert_whose_deletes_would_find_no_partition_is_refused(
     lake = HudiLake("v9_mor_basic", tmp_path)
     upsert = {"path": str(tmp_path / "published"), "write": "upsert", "keys": ["k"]}
     keys: dict[str, Any] = {"source": {"read": {"mode": "with_deletes"}}}
-    by_value = {**upsert, "keys_stay": True, "partition_by": ["v"]}
+    by_value = {**upsert, "keys_stay": True, "partition_by": {"v": "v"}}
     with pytest.raises(DeletesUnplaced, match="'v'"):
         load(lake.pipeline(target=by_value, **keys), now=NOW)
 
-    lake.file(target={**upsert, "partition_by": ["k"]}, **keys)
+    lake.file(target=upsert, **keys)
     tidegate("tidegate reset trips --yes")
     tidegate("tidegate load trips")
     tidegate("tidegate publish trips")

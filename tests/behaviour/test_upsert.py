@@ -299,8 +299,8 @@ def test_rules_judge_the_rows_that_changes_leave_and_no_delete(
     strict = {"rows": [{"name": "fits", "where": "amount > 100", "on_failure": effect}]}
     pipeline = lake.loaded(source=CHANGES, **strict)
     if effect == "hold":
-        assert {it.outcome for it in publish_all(pipeline)} == {"held"}
-        decide(pipeline)
+        list(pipeline.publish_all("cli", NOW))
+        decide(pipeline, day(1))
     publish_all(pipeline)
 
     # A row that is put aside leaves the one that stood out, as the source no longer has it.
@@ -448,21 +448,20 @@ def test_restored_ledger_goes_on_with_the_same_content(lake: ChangingLake) -> No
 
 
 def test_unit_of_a_proposal_that_lapsed_is_swept(lake: ChangingLake) -> None:
+    asked = {"commit": {"require": ["trigger", "approval"]}, "source": CHANGES}
     lake.write({1: (1, 10)})
-    pipeline = lake.loaded(source=CHANGES)
-    first = pipeline.propose(day(1), "cli", NOW)
+    list(lake.loaded(**asked).publish_all("cli", NOW))
     lake.write({2: (1, 20)})
-    lake.loaded(source=CHANGES)
-    second = pipeline.propose(day(1), "cli", NOW)
-    assert first is not None
-    assert second is not None
+    pipeline = lake.loaded(**asked)
+    list(pipeline.publish_all("cli", NOW))
     assert len(list((lake.work / "units").rglob("*.parquet"))) == 2
 
     swept = pipeline.sweep(pipeline.garbage(NOW + DAY * 400, timedelta(0)))
 
     assert "assembled for a revision that was not committed" in {item.reason for item in swept}
     assert len(list((lake.work / "units").rglob("*.parquet"))) == 1
-    publish_all(lake.pipeline(source=CHANGES))
+    decide(pipeline, day(1))
+    publish_all(pipeline)
     assert lake.published() == lake.state()
 
 

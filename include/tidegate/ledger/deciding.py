@@ -58,7 +58,7 @@ class Deciding:
             raise PublicationLapsed(pipeline=self.name, partition=str(self.target), change=change)
 
     def check_reopened(self, released: Collection[int]) -> None:
-        """Check that the partition waits for a decision, or that rows of it are set aside.
+        """Check that the partition waits for a decision, or has one, or rows of it are set aside.
 
         Args:
             released: the windows of these rows.
@@ -67,8 +67,10 @@ class Deciding:
             NotHeld: it does not, and none are; or its commit has begun.
         """
         state = self._state()
+        waiting = self._publication(publication.c.state == PublicationState.PROPOSED.value)
+        waits = state.pending == "held" or (waiting is not None and is_approved(waiting))
         begun = self._publication(publication.c.state.in_(BEGUN))
-        if not (state.pending == "held" or released) or begun is not None:
+        if not (waits or released) or begun is not None:
             found = "being committed" if begun is not None else state.name
             raise NotHeld(pipeline=self.name, partition=str(self.target), state=found)
 

@@ -256,12 +256,8 @@ class Publications:
                 .values(state=PublicationState.DROPPED.value)
             )
             connection.execute(sa.insert(publication).values(**values))
-            # Whoever looks for what has to be published finds a commit that died.
-            connection.execute(
-                sa.update(partition)
-                .where(*self._partition(target), partition.c.pending == "none")
-                .values(pending="pending")
-            )
+            if entry.state.value in BEGUN:
+                self._make_found(connection, target)
             if said is not None:
                 undo(connection, self.name, target, said)
 
@@ -342,8 +338,17 @@ class Publications:
                 .where(*self._key(target, digest))
                 .values(state=PublicationState.PREPARED.value, commit_plan=commit_plan)
             )
+            self._make_found(connection, target)
             if said is not None:
                 undo(connection, self.name, target, said)
+
+    def _make_found(self, connection: sa.Connection, target: Partition) -> None:
+        """Let whoever looks for what has to be published find a commit that may die."""
+        connection.execute(
+            sa.update(partition)
+            .where(*self._partition(target), partition.c.pending == "none")
+            .values(pending="pending")
+        )
 
     def advance(self, target: Partition, digest: str, to: PublicationState, claim: Claim) -> None:
         """Record the next step of a commit; recording it again changes nothing.

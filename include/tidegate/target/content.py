@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tidegate.model.partition import Partition
 
 PartsOf = Callable[[Contribution], Sequence[PublishedFile]]
+IsLost = Callable[[PublishedFile], bool]
 
 
 def counted(covered: Collection[str], contributions: Sequence[Contribution]) -> tuple[int, ...]:
@@ -39,6 +40,7 @@ def propose(
     base_revision: int,
     contributions: Sequence[Contribution],
     parts_of: PartsOf,
+    is_lost: IsLost,
 ) -> Publication:
     """Compute the next revision of a partition.
 
@@ -49,6 +51,8 @@ def propose(
         contributions: all contributions to the partition; those set aside do not count.
         parts_of: reads the part files of a contribution; called only for contributions that are not
             published yet.
+        is_lost: whether a published file is gone from the table or cut; asked only of files that a
+            replay wrote again, which take its place then.
 
     Returns:
         The difference; `is_empty` if the content would not change.
@@ -77,12 +81,14 @@ def propose(
         content=(),
         contributions=plans_of(contributions),
     )
-    return difference(draft, standing)
+    return difference(draft, standing, is_lost)
 
 
-def difference(draft: Publication, standing: Sequence[PublishedFile]) -> Publication:
+def difference(
+    draft: Publication, standing: Sequence[PublishedFile], is_lost: IsLost = lambda _: False
+) -> Publication:
     """Reduce what comes and goes to what differs, in order, and fill in the content."""
-    adds, removes = _without_equal(draft.adds, draft.removes)
+    adds, removes = _without_equal(draft.adds, draft.removes, is_lost)
     reduced = replace(draft, adds=_ordered(adds), removes=_ordered(removes))
     return with_content(reduced, standing)
 
@@ -95,24 +101,34 @@ def with_content(publication: Publication, standing: Sequence[PublishedFile]) ->
 
 
 def _without_equal(
-    adds: tuple[PublishedFile, ...], removes: tuple[PublishedFile, ...]
+    adds: tuple[PublishedFile, ...], removes: tuple[PublishedFile, ...], is_lost: IsLost
 ) -> tuple[tuple[PublishedFile, ...], tuple[PublishedFile, ...]]:
     """Keep a file that a replay wrote again byte for byte.
 
     Only changed content makes a revision.
     """
-    going = Counter((file.window, file.sha256, file.length) for file in removes)
-    coming = Counter((file.window, file.sha256, file.length) for file in adds)
-    return _beyond(adds, going & coming), _beyond(removes, going & coming)
+    coming = Counter(map(_bytes_of, adds))
+    again = [file for file in removes if _bytes_of(file) in coming]
+    kept = [file for file in again if not is_lost(file)]
+    equal = Counter(map(_bytes_of, kept)) & coming
+    # A file that is lost goes, even if another one with its bytes stands.
+    lost = {file.name for file in again}.difference(file.name for file in kept)
+    left = [file for file in removes if file.name not in lost]
+    gone = (file for file in removes if file.name in lost)
+    return _beyond(adds, equal), (*_beyond(left, equal), *gone)
+
+
+def _bytes_of(file: PublishedFile) -> tuple[int, str, int]:
+    return file.window, file.sha256, file.length
 
 
 def _beyond(
-    files: tuple[PublishedFile, ...], equal: Mapping[tuple[int, str, int], int]
+    files: Sequence[PublishedFile], equal: Mapping[tuple[int, str, int], int]
 ) -> tuple[PublishedFile, ...]:
     left = Counter(equal)
     kept = []
     for file in files:
-        key = (file.window, file.sha256, file.length)
+        key = _bytes_of(file)
         if left[key] > 0:
             left[key] -= 1
         else:

@@ -90,7 +90,7 @@ class Life:
 
     def drafted(self, contributions: list[Contribution] | None = None) -> Publication:
         found = self.contributions() if contributions is None else contributions
-        return propose(DAY, self.standing, self.revision, found, self.parts)
+        return propose(DAY, self.standing, self.revision, found, self.parts, lambda _: False)
 
     def publish(self) -> Publication:
         drafted = self.drafted()
@@ -243,7 +243,7 @@ def test_messages_are_read_only_for_what_does_not_stand_yet() -> None:
         read.append(contribution.window)
         return life.parts(contribution)
 
-    propose(DAY, life.standing, life.revision, life.contributions(), parts)
+    propose(DAY, life.standing, life.revision, life.contributions(), parts, lambda _: False)
 
     assert read == [2]
 

@@ -124,7 +124,12 @@ class Contents:
             state.revision,
             contributions,
             self.parts_of,
+            lambda file: self._is_lost(partition, file),
         )
+
+    def _is_lost(self, partition: Partition, file: PublishedFile) -> bool:
+        path = f"{self.roots.partition(partition)}/{file.name}"
+        return self.storage.length(path) != file.length
 
     def waiting(
         self,
