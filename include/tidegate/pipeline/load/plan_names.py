@@ -11,6 +11,7 @@ import itertools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tidegate.errors import StateFileLost
 from tidegate.model.message import CommitMessage
 from tidegate.model.publication import CommitPlan
 from tidegate.pipeline.state.abandoned import is_abandoned
@@ -137,7 +138,12 @@ class PlanNames:
                 continue
             path = f"{self.roots.work}/{revisions[-1].commit_plan}"
             folder = self.roots.partition(item.partition)
-            for file in read_stored(self.storage, path, CommitPlan).publication.content:
+            try:
+                content = read_stored(self.storage, path, CommitPlan).publication.content
+            except StateFileLost:
+                # What it told is found again by those who need it.
+                continue
+            for file in content:
                 is_of_plan = (file.window, file.plan_digest) == (sequence, digest)
                 if is_of_plan and self.storage.length(f"{folder}/{file.name}") != file.length:
                     return True
