@@ -84,16 +84,17 @@ def contest(
                 except ContestantEnded as ended:
                     failed[name] = str(ended)
                     del engines[name]
-        found = {
-            name: Result(
-                cold[name],
-                warm[name],
-                sum(path.stat().st_size for path in engine.written()),
-                len(engine.written()),
-                fingerprint(engine.written(), job),
-            )
-            for name, engine in engines.items()
-        }
+    # Ended engines may have handed over what they wrote on their way out.
+    found = {
+        name: Result(
+            cold[name],
+            warm[name],
+            sum(path.stat().st_size for path in engine.written()),
+            len(engine.written()),
+            fingerprint(engine.written(), job),
+        )
+        for name, engine in engines.items()
+    }
     return found, failed
 
 

@@ -10,13 +10,13 @@ import os
 import sys
 from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.rounds import Contestants, do_rounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from benchmarks.job import Job
     from benchmarks.rounds import Contestant, Work
@@ -55,6 +55,22 @@ def tidegate_published(job: Job) -> Iterator[Work]:
                 sys.exit(f"{outcome}")
 
     yield publish
+
+
+@contextmanager
+def tidegate_upsert(job: Job) -> Iterator[Work]:
+    """Take in changes of a table that stands, in this process: load and publish."""
+    from benchmarks.standing import Standing
+    from benchmarks.upserts import TIDEGATE, published_files, take_in
+
+    standing = Standing.of(job, TIDEGATE)
+
+    def publish(out: Path) -> None:
+        standing.take(out)
+        take_in(standing.current, Path(job.source))
+
+    yield publish
+    standing.hand_over(published_files(standing.current), job.key)
 
 
 @contextmanager
@@ -157,6 +173,7 @@ CONTESTANTS: Contestants = {
     "tidegate-threads": tidegate_threads,
     "tidegate-reading": tidegate_reading,
     "tidegate-published": tidegate_published,
+    "tidegate-upsert": tidegate_upsert,
     "tidegate-together": functools.partial(together, engine=tidegate_threads),
     "tidegate-spark": tidegate_spark,
     "tidegate-spark-together": functools.partial(together, engine=tidegate_spark),

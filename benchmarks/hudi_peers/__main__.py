@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks.hudi_peers.environment import HERE, HUDI
 from benchmarks.hudi_peers.suites import Settings, alone, merged, planning
+from benchmarks.hudi_peers.upserted import upserted
 from benchmarks.versions import peers_measured_with
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ SUITES: dict[str, Callable[[Settings], Iterator[str]]] = {
     "merge": merged,
     "alone": alone,
     "planning": planning,
+    "upserts": upserted,
 }
 
 
@@ -33,10 +35,11 @@ def main() -> None:
     parser.add_argument("--suites", nargs="+", choices=SUITES, default=list(SUITES))
     parser.add_argument("--folder", type=Path, default=default)
     parser.add_argument("--rows", type=int, default=2_000_000, help="of each merged table")
+    parser.add_argument("--upserted-rows", type=int, default=10_000_000, help="of the upserts'")
     parser.add_argument("--rounds", type=int, default=3, help="warm rounds per engine")
     parser.add_argument("--keep", action="store_true", help="leave the tables in the folder")
     given = parser.parse_args()
-    settings = Settings(given.folder, given.rows, given.rounds)
+    settings = Settings(given.folder, given.rows, given.rounds, given.upserted_rows)
     print(peers_measured_with(HERE, f"Hudi {HUDI}"))
     for name in given.suites:
         for line in SUITES[name](settings):

@@ -7,14 +7,17 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlparse
 
+from benchmarks.hudi_peers.layout import UPSERT_OPTIONS, UPSERTED
 from benchmarks.hudi_peers.session import open_session
 from benchmarks.rounds import Contestants, do_rounds
+from benchmarks.standing import Standing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from benchmarks.job import Job
     from benchmarks.rounds import Work
@@ -36,7 +39,27 @@ def hudi_spark(job: Job) -> Iterator[Work]:
     session.stop()
 
 
-CONTESTANTS: Contestants = {"hudi-spark": hudi_spark}
+@contextmanager
+def hudi_upsert(job: Job) -> Iterator[Work]:
+    """Upsert changes into a table that stands, copy-on-write."""
+    session = open_session()
+    standing = Standing.of(job, UPSERTED)
+
+    def upsert(out: Path) -> None:
+        standing.take(out)
+        changes = session.read.parquet(job.source)
+        # Not by the link: Hudi's own caches are by path.
+        to = str(standing.current.resolve())
+        changes.write.format("hudi").options(**UPSERT_OPTIONS).mode("append").save(to)
+
+    yield upsert
+    table = session.read.format("hudi").load(str(standing.current.resolve()))
+    files = [Path(unquote(urlparse(file).path)) for file in table.inputFiles()]
+    session.stop()
+    standing.hand_over(files, job.key)
+
+
+CONTESTANTS: Contestants = {"hudi-spark": hudi_spark, UPSERTED: hudi_upsert}
 
 
 if __name__ == "__main__":

@@ -15,6 +15,18 @@ MANY_GROUPS = 1_000
 """File groups of the table whose planning is measured, one in each partition."""
 UPDATED = 5
 """Each commit updates one row in so many."""
+UPSERTED = "hudi-upsert"
+"""The contestant that upserts changes into a table."""
+UPSERT_OPTIONS = {
+    "hoodie.table.name": "orders",
+    "hoodie.datasource.write.recordkey.field": "order_id",
+    "hoodie.datasource.write.keygenerator.class": (
+        "org.apache.hudi.keygen.NonpartitionedKeyGenerator"
+    ),
+    "hoodie.datasource.write.operation": "upsert",
+    "hoodie.parquet.compression.codec": "zstd",
+}
+"""Copy-on-write, and its index, are defaults; so is gzip, which takes longer."""
 
 
 def table_folder(warehouse: Path, name: str) -> Path:

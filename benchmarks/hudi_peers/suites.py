@@ -41,6 +41,8 @@ class Settings:
     rows: int
     """Of the merged tables."""
     rounds: int
+    upserted_rows: int
+    """Of the table that changes are upserted into."""
 
     def tables(self, *names: str) -> Path:
         """Give the folder of tables, made now where they are missing."""

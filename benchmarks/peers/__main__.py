@@ -18,6 +18,7 @@ from benchmarks.peers.environment import HERE, ICEBERG
 from benchmarks.peers.planning import planning
 from benchmarks.peers.settings import CONTESTANTS, Settings
 from benchmarks.peers.tables_read import tables_read
+from benchmarks.peers.upserted import upserted
 from benchmarks.versions import peers_measured_with
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ SUITES: dict[str, Callable[[Settings], Iterable[str]]] = {
     "changelog": changelogs,
     "dense": dense,
     "planning": planning,
+    "upserts": upserted,
 }
 
 
@@ -39,6 +41,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, default=default)
     parser.add_argument("--rows", type=int, default=20_000_000, help="of each table of orders")
     parser.add_argument("--changed-rows", type=int, default=10_000_000, help="of the changelog's")
+    parser.add_argument("--upserted-rows", type=int, default=10_000_000, help="of the upserts'")
     parser.add_argument("--rounds", type=int, default=3, help="warm rounds per engine")
     parser.add_argument("--only", nargs="+", choices=CONTESTANTS, default=list(CONTESTANTS))
     parser.add_argument("--keep", action="store_true", help="leave the tables in the folder")
@@ -47,6 +50,7 @@ def main() -> None:
         folder=given.folder,
         rows=given.rows,
         changed_rows=given.changed_rows,
+        upserted_rows=given.upserted_rows,
         rounds=given.rounds,
         only=tuple(given.only),
     )

@@ -11,14 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.foreign_session import CORES
+from benchmarks.peers.layout import UPSERTED, UPSERTED_TABLE
 from benchmarks.peers.session import open_session
 from benchmarks.rounds import Contestants, do_rounds
+from benchmarks.standing import Standing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import pyarrow as pa
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
     from benchmarks.job import Job
     from benchmarks.rounds import Work
@@ -40,6 +42,28 @@ def iceberg_spark(job: Job) -> Iterator[Work]:
         read = _whole
     yield lambda out: _write_by_day(read(session, job), job, out)
     session.stop()
+
+
+@contextmanager
+def iceberg_merge(job: Job) -> Iterator[Work]:
+    """Merge changes into a table that stands, copy-on-write."""
+    standing = Standing.of(job, UPSERTED)
+    session = open_session(standing.current)
+    # Each round finds the table as it stood.
+    session.conf.set("spark.sql.catalog.lake.cache-enabled", "false")
+
+    def merge(out: Path) -> None:
+        standing.take(out)
+        session.sql(
+            f"MERGE INTO lake.{UPSERTED_TABLE} AS standing USING parquet.`{job.source}` AS changes "
+            "ON standing.order_id = changes.order_id "
+            "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
+        )
+
+    yield merge
+    files = session.sql(f"SELECT content, file_path FROM lake.{UPSERTED_TABLE}.files").collect()
+    session.stop()
+    standing.hand_over((_data_file(file) for file in files), job.key)
 
 
 @contextmanager
@@ -117,6 +141,13 @@ def polars(job: Job) -> Iterator[Work]:
     yield sink
 
 
+def _data_file(file: Row) -> Path:
+    if file.content:
+        msg = f"{file.file_path} is a delete file"
+        raise CannotDo(msg)
+    return Path(file.file_path.removeprefix("file:"))
+
+
 def _whole(session: SparkSession, job: Job) -> DataFrame:
     return session.table(f"lake.{job.table}")
 
@@ -172,6 +203,7 @@ def _refuse_window(job: Job) -> None:
 
 CONTESTANTS: Contestants = {
     "iceberg-spark": iceberg_spark,
+    UPSERTED: iceberg_merge,
     "pyiceberg": pyiceberg,
     "duckdb": duckdb,
     "polars": polars,

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from benchmarks.foreign_spark import ForeignSpark
 from benchmarks.measure import Launch
+from benchmarks.peers.layout import UPSERTED
 
 ICEBERG = "1.11.0"
 HERE = Path(__file__).parent
@@ -14,7 +15,7 @@ _PEERS = ForeignSpark(
     f"org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:{ICEBERG}",
     "d6ea6c5d099288daeb7d5a92061bd3d7d8f296492632b42378e5f2f0e3066242",
 )
-ON_SPARK = ("iceberg-spark",)
+ON_SPARK = ("iceberg-spark", UPSERTED)
 
 
 def peer_launch(name: str) -> Launch:

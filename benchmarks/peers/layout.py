@@ -16,6 +16,9 @@ EQUALITY_DELETES = 100_000
 CHANGE_COMMITS = 20
 CHANGED_SHARES = {1: 0.01, 50: 0.5}
 """Per cent in a table's name → share of its files that every commit changes."""
+UPSERTED = "iceberg-merge"
+"""The contestant that merges changes into a table."""
+UPSERTED_TABLE = "bench.orders"
 DENSE_ROWS = 13_000_000
 ORDER_TABLES = {
     "plain": "without deletes",

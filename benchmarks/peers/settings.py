@@ -37,6 +37,8 @@ class Settings:
     """Of each table of orders."""
     changed_rows: int
     """Of each table of the changelog."""
+    upserted_rows: int
+    """Of the table that changes are merged into."""
     rounds: int
     only: tuple[str, ...]
     """Contestants."""
