@@ -12,7 +12,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from benchmarks.fingerprint import Fingerprint, fingerprint, row_count
-from benchmarks.measure import Contestant, ContestantEnded, Launch, Round
+from benchmarks.measure import (
+    LONGEST_ROUND_SECONDS,
+    Contestant,
+    ContestantEnded,
+    Launch,
+    Round,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -49,7 +55,11 @@ class Compared:
 
 
 def contest(
-    job: Job, launches: Mapping[str, Launch], folder: Path, rounds: int
+    job: Job,
+    launches: Mapping[str, Launch],
+    folder: Path,
+    rounds: int,
+    longest_seconds: float = LONGEST_ROUND_SECONDS,
 ) -> tuple[dict[str, Result], dict[str, str]]:
     """Run engines side by side.
 
@@ -58,6 +68,7 @@ def contest(
         launches: how each engine is started, by name.
         folder: for the job and the output.
         rounds: warm rounds of each.
+        longest_seconds: of a round; an engine that takes longer is ended.
 
     Returns:
         Results by engine, and why engines that could not do the job have none.
@@ -69,7 +80,9 @@ def contest(
     with contextlib.ExitStack() as running:
         engines, cold = {}, {}
         for name, launch in launches.items():
-            engine = running.enter_context(Contestant(name, launch, path, folder / name))
+            engine = running.enter_context(
+                Contestant(name, launch, path, folder / name, longest_seconds)
+            )
             try:
                 cold[name] = engine.cold()
                 engines[name] = engine

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _SAMPLE_SECONDS = 0.03
-_LONGEST_ROUND_SECONDS = 300.0
+LONGEST_ROUND_SECONDS = 300.0
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Contestant:
         launch: Launch,
         job: Path,
         out: Path,
-        longest_seconds: float = _LONGEST_ROUND_SECONDS,
+        longest_seconds: float = LONGEST_ROUND_SECONDS,
     ) -> None:
         self._name = name
         self._launch = launch

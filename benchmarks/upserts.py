@@ -36,6 +36,7 @@ COLUMNS = (
     "due_on",
     "epoch_us(ordered_at)",
 )
+_LONGEST_ROUND_SECONDS = 1_800.0
 _SUMS = (
     "count(DISTINCT order_id)",
     f"sum(hash(concat_ws('|', {', '.join(COLUMNS)}))::HUGEINT)",
@@ -74,9 +75,8 @@ def upserts(folder: Path, rows: int, rounds: int, peer: Peer) -> Iterator[str]:
             make(made.before, standing.current)
             standing.finish()
         standing.copy(1 + rounds)
-    found, failed = contest(
-        job, {TIDEGATE: launch(TIDEGATE), peer.name: peer.launch}, folder / "out", rounds
-    )
+    launches = {TIDEGATE: launch(TIDEGATE), peer.name: peer.launch}
+    found, failed = contest(job, launches, folder / "out", rounds, _LONGEST_ROUND_SECONDS)
     wrong = unequal(found)
     yield ""
     yield f"**Upsert**: {rows // CHANGED:,} changes into {rows:,} rows; MB and files of the table"
