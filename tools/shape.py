@@ -70,7 +70,6 @@ REASONS = {
         "tidegate/pipeline/publish/units",
         "tidegate/stage/change_spill",
         "tidegate/stage/key_columns",
-        "tidegate/stage/merged_files",
     ),
     "classes of errors: tests/unit/test_errors.py finds all of them": ("tidegate/errors/*",),
     "one call of a library or of the system each, nothing to decide": (

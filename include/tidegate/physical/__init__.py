@@ -6,9 +6,16 @@ elsewhere.
 
 from tidegate.physical.opening import FORMATS, open_rows
 from tidegate.physical.parquet import ParquetRows
-from tidegate.physical.protocol import BATCH_ROWS, PhysicalRows, RowGroup, UnreadableValue
+from tidegate.physical.protocol import (
+    BATCH_BYTES,
+    BATCH_ROWS,
+    PhysicalRows,
+    RowGroup,
+    UnreadableValue,
+)
 
 __all__ = [
+    "BATCH_BYTES",
     "BATCH_ROWS",
     "FORMATS",
     "ParquetRows",

@@ -22,7 +22,7 @@ from tidegate.model.message import EventTimes
 from tidegate.model.nearness import listed_with_nearest
 from tidegate.model.part_format import PARQUET, PartFormat
 from tidegate.model.wire import text_digest
-from tidegate.physical import BATCH_ROWS
+from tidegate.physical import BATCH_BYTES, BATCH_ROWS
 from tidegate.physical.arrays import integer_column
 from tidegate.physical.parts import open_part
 from tidegate.read.sorted_rows import RowOrder
@@ -172,7 +172,8 @@ class Merge:
     def _batches(self, path: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
         """Read a file, by default with all of its columns."""
         with _opened(path, self._spec.form) as file:
-            yield from file.batches(file.schema.names if columns is None else columns)
+            names = file.schema.names if columns is None else columns
+            yield from file.batches(names, _batch_rows(file, names))
 
     def _matches(self, newest: Sequence[NewestChanges]) -> dict[str, _Matches]:
         """Find the rows of standing files that have a change; only their keys are read."""
@@ -367,6 +368,13 @@ def _each(do: Callable[[_Job], _Done], jobs: Sequence[_Job]) -> list[_Done]:
         return [do(job) for job in jobs]
     with ThreadPoolExecutor(workers) as pool:
         return list(pool.map(do, jobs))
+
+
+def _batch_rows(file: PartRows, columns: Sequence[str]) -> int:
+    """Return how many rows fit in `BATCH_BYTES`, which bounds memory for wide rows."""
+    sizes = file.column_bytes
+    size = sum(sizes.get(name, 0) for name in columns)
+    return max(1, min(BATCH_ROWS, BATCH_BYTES * file.rows // max(size, 1)))
 
 
 def _workers(jobs: int) -> int:
