@@ -30,6 +30,7 @@ from tidegate.read.upsert import NewestChanges, conformed, ordered_changes, repl
 from tidegate.stage import layout
 from tidegate.stage.change_spill import ChangeSpill
 from tidegate.stage.part_writers import Destination, PartShape, PartWriters, WriteLimits
+from tidegate.stage.read_ahead import read_ahead
 from tidegate.storage import silence_of
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 
 _Job = TypeVar("_Job")
 _Done = TypeVar("_Done")
+_AHEAD = 2
+"""Batches that are decoded while a row group is written: about as many as it has."""
 
 
 @dataclass(frozen=True)
@@ -228,7 +231,7 @@ class Merge:
         for item in files:
             matches = found[item.name].ordered()
             start = 0
-            for batch in self._batches(item.path):
+            for batch in read_ahead(self._batches(item.path), _AHEAD):
                 yield matches.applied(newest, start, conformed(batch, self._columns))
                 start += batch.num_rows
 
