@@ -47,7 +47,9 @@ class Disk:
         return _File()
 
     def rows(self, folder: str) -> list[int]:
-        names = sorted(path for path in self.files if path.startswith(f"{folder}/"))
+        found = [path for path in self.files if path.startswith(f"{folder}/")]
+        # The tenth file comes after the second.
+        names = sorted(found, key=lambda path: int(path.rpartition("-")[2]))
         return [
             value
             for name in names
