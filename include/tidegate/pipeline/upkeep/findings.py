@@ -37,7 +37,7 @@ from tidegate.stage import layout
 from tidegate.target.marker import is_hidden, read_marker
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from tidegate.config import PipelineConfig
     from tidegate.ledger import Ledger
@@ -132,11 +132,13 @@ class Findings:
             text = f"{state.partition}: a commit is under way; {published} finishes it"
             yield Finding(FindingKind.COMMIT_UNFINISHED, str(state.partition), text)
             return
+        plan = self.contents.standing_plan(state.partition)
+        content = plan.publication.content if plan else ()
         found = [
-            *self._of_partition(state),
+            *self._of_partition(state, plan),
             *self._of_pending(state),
-            *self._of_joined(state),
-            *self._of_retired(state),
+            *self._of_joined(state.partition, content),
+            *self._of_retired(state, {file.name for file in content}),
         ]
         if found and not self._has_moved(state):
             yield from found
@@ -238,8 +240,7 @@ class Findings:
             return True
         return False
 
-    def _of_partition(self, state: PartitionState) -> Iterator[Finding]:
-        plan = self.contents.standing_plan(state.partition)
+    def _of_partition(self, state: PartitionState, plan: CommitPlan | None) -> Iterator[Finding]:
         # A marker that was renamed keeps its name until the next commit.
         name = plan.marker_name if plan else self.config.commit.marker.name
         marker = f"{self.roots.partition(state.partition)}/{name}"
@@ -319,10 +320,8 @@ class Findings:
             )
 
     def _of_file(self, state: PartitionState, file: PublishedFile) -> Iterator[Finding]:
-        path, kind = (
-            f"{self.roots.partition(state.partition)}/{file.name}",
-            FindingKind.FILE_CHANGED,
-        )
+        path = f"{self.roots.partition(state.partition)}/{file.name}"
+        kind = FindingKind.FILE_CHANGED
         try:
             problem = self._problem(path, file)
         except SourceFileGone:
@@ -331,23 +330,27 @@ class Findings:
             without = self._doing_without(state, file)
             yield Finding(kind, path, f"{path}: {problem}; put it back from a copy, or {without}")
 
-    def _of_retired(self, state: PartitionState) -> Iterator[Finding]:
-        """Check the files of earlier revisions that are to be kept (PC-O69)."""
+    def _of_retired(self, state: PartitionState, stands: Collection[str]) -> Iterator[Finding]:
+        """Check the files of earlier revisions that are to be kept (PC-O69).
+
+        Args:
+            state: of the partition.
+            stands: the names of the files of its current revision, which are checked as such.
+        """
         kept = self.config.retention.revisions
         if kept == 1:
             return
-        standing = self.contents.standing(state.partition)
-        stands = {file.name for file in standing.content} if standing else set()
         files = RevisionFiles(self.roots, self.ledger, self.storage, self.contents)
         for made in self.ledger.publications.revisions(state.partition):
             if made.revision <= max(1, state.revision - kept + 1):
                 continue
-            removed = self.contents.commit_plan(made.commit_plan).publication.removes
+            removes = self.contents.commit_plan(made.commit_plan).publication.removes
+            removed = [file for file in removes if file.name not in stands]
+            there = files.found(state.partition, made.revision - 1, removed)
             lost = [
-                self._retired_part(state.partition, made.revision, file.name)
+                layout.retired_part(self.roots.work, state.partition, made.revision, file.name)
                 for file in removed
-                if file.name not in stands
-                and files.found(state.partition, made.revision - 1, file) is None
+                if file.name not in there
             ]
             if lost:
                 fewer = state.revision - made.revision + 1
@@ -360,29 +363,27 @@ class Findings:
                     f"there is a copy of, or set `retention.revisions: {fewer}`",
                 )
 
-    def _of_joined(self, state: PartitionState) -> Iterator[Finding]:
+    def _of_joined(
+        self, partition: Partition, content: Iterable[PublishedFile]
+    ) -> Iterator[Finding]:
         """Check what joined files are taken apart to if one of their windows is read again."""
-        standing = self.contents.standing(state.partition)
-        parts = [part for file in standing.content for part in file.made_of] if standing else []
+        parts = [part for file in content for part in file.made_of]
         lost = [
             path
             for part in parts
             if self.storage.length(path := f"{self.roots.work}/{part.staged}") != part.length
         ]
         if lost:
-            again = self._typed("rebuild", state.partition)
-            published = self._typed("publish", state.partition)
+            again = self._typed("rebuild", partition)
+            published = self._typed("publish", partition)
             yield Finding(
                 FindingKind.JOINED_PART_LOST,
                 lost[0],
-                f"{lost[0]}: expected a part of a joined file of {state.partition}; "
+                f"{lost[0]}: expected a part of a joined file of {partition}; "
                 f"{len(lost)} of {len(parts)} are not there as they were joined. Put back what "
                 f"there is a copy of; or read the partition anew with {again} and bring it out "
                 f"with {published}",
             )
-
-    def _retired_part(self, partition: Partition, revision: int, name: str) -> str:
-        return layout.retired_part(self.roots.work, partition, revision, name)
 
     def _problem(self, path: str, file: PublishedFile) -> str | None:
         """Compare a file with its published length and content.

@@ -65,19 +65,18 @@ class RevisionFiles:
         """
         # A commit may move it in between.
         for _ in range(2):
-            found = self.found(partition, revision, file)
-            if found is not None:
-                return found
+            found = self.found(partition, revision, [file])
+            if found:
+                return found[file.name]
         revisions = self.ledger.publications.revisions(partition)
         kept = [
             str(item.revision)
             for item in revisions
-            if all(
-                self.found(partition, item.revision, each)
-                for each in self._content(revisions, item.revision)
-            )
+            if self._is_whole(partition, item.revision, self._content(revisions, item.revision))
         ]
-        expected, why = next(self._places(partition, revision, file))
+        expected, why = next(
+            self._places(partition, file, self._removed_since(partition, revision))
+        )
         raise RevisionFileGone(
             path=expected,
             partition=str(partition),
@@ -94,22 +93,33 @@ class RevisionFiles:
                 return self.contents.commit_plan(item.commit_plan).publication.content
         return ()
 
-    def found(self, partition: Partition, revision: int, file: PublishedFile) -> str | None:
-        """Return where a file of a revision is now; None if it was deleted."""
-        for path, _ in self._places(partition, revision, file):
-            if self.storage.length(path) == file.length:
-                return path
-        return None
+    def found(
+        self, partition: Partition, revision: int, files: Sequence[PublishedFile]
+    ) -> dict[str, str]:
+        """Return the name of each of a revision's files and where it is now, unless it is gone."""
+        removed = self._removed_since(partition, revision)
+        found = {}
+        for file in files:
+            for path, _ in self._places(partition, file, removed):
+                if self.storage.length(path) == file.length:
+                    found[file.name] = path
+                    break
+        return found
+
+    def _is_whole(
+        self, partition: Partition, revision: int, content: Sequence[PublishedFile]
+    ) -> bool:
+        return len(self.found(partition, revision, content)) == len(content)
 
     def _places(
-        self, partition: Partition, revision: int, file: PublishedFile
+        self, partition: Partition, file: PublishedFile, removed: Sequence[tuple[int, set[str]]]
     ) -> Iterator[tuple[str, str]]:
         """Yield where a file may be, and why it is not there if it is not.
 
         Later revisions may bring a file back, and retire it again.
         """
-        for number, removed in self._removed_since(partition, revision):
-            if file.name in removed:
+        for number, names in removed:
+            if file.name in names:
                 path = layout.retired_part(self.roots.work, partition, number, file.name)
                 yield path, f"revision {number} replaced it, and `tidegate gc` deletes such files"
         path = f"{self.roots.partition(partition)}/{file.name}"
@@ -117,8 +127,8 @@ class RevisionFiles:
         # An undo takes files back to where they were staged.
         yield f"{self.roots.work}/{file.staged}", "an undo set it aside"
 
-    def _removed_since(self, partition: Partition, revision: int) -> Iterator[tuple[int, set[str]]]:
-        """Yield which files each later commit removed, also one that is under way."""
+    def _removed_since(self, partition: Partition, revision: int) -> list[tuple[int, set[str]]]:
+        """Return which files each later commit removed, also one that is under way."""
         paths = [
             item.commit_plan
             for item in self.ledger.publications.revisions(partition)
@@ -127,6 +137,5 @@ class RevisionFiles:
         begun = self.ledger.publications.unrecorded(partition)
         if begun is not None and begun.commit_plan is not None:
             paths.append(begun.commit_plan)
-        for path in paths:
-            publication = self.contents.commit_plan(path).publication
-            yield publication.revision, {item.name for item in publication.removes}
+        later = [self.contents.commit_plan(path).publication for path in paths]
+        return [(it.revision, {item.name for item in it.removes}) for it in later]
