@@ -31,8 +31,3 @@ OF_POLICY = {
     "reject": Aside.LATE_REJECTED,
 }
 """Word of `commit.late_data` → what becomes of late rows at their announce; else they count."""
-
-
-def policy_of(aside: Aside | None) -> str | None:
-    """Return the policy by which an announce set a contribution aside; None if none did."""
-    return next((word for word, found in OF_POLICY.items() if found is aside), None)

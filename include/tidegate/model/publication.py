@@ -116,6 +116,18 @@ class PublishedFile(StagedFile):
     joins: tuple[str, ...] = field(default=(), metadata={SPARSE: True})
     """Names of the files of the partition that it stands for, if their rows are all it has."""
 
+    @classmethod
+    def of(cls, part: PartFile, window: int, plan_digest: str, staged: str) -> PublishedFile:
+        """Describe a part file as one of a partition's content.
+
+        Args:
+            part: as it was written.
+            window: that it has rows of; of several, the newest.
+            plan_digest: of the plan or the unit that it was written by.
+            staged: its path relative to the work directory.
+        """
+        return cls(part.name, part.length, part.sha256, part.rows, window, plan_digest, staged)
+
     @property
     def windows(self) -> tuple[int, ...]:
         """The windows that it has rows of."""

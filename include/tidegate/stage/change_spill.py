@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -13,10 +12,10 @@ import pyarrow as pa
 from tidegate.physical.arrays import integer_column
 from tidegate.read.row_hash import hash_rows
 from tidegate.read.upsert import NewestChanges, with_order
-from tidegate.storage.refusals import refusal
+from tidegate.storage.refusals import temporary_files
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
 
 class ChangeSpill:
@@ -73,7 +72,7 @@ class ChangeSpill:
         return [self._reduced(number) for number in range(len(self._files))]
 
     def _spill(self, parts: int) -> None:
-        with _refused():
+        with temporary_files():
             self._folder = tempfile.TemporaryDirectory(prefix="tidegate-upsert-")
             self._files = [pa.ipc.new_file(self._path(n), self._schema) for n in range(parts)]
         held, self._held = self._held, []
@@ -90,14 +89,14 @@ class ChangeSpill:
         start = 0
         for file, end in zip(self._files, ends.tolist(), strict=True):
             if end > start:
-                with _refused():
+                with temporary_files():
                     file.write_batch(ordered.slice(start, end - start))
             start = end
 
     def _reduced(self, number: int) -> NewestChanges:
         """Reduce one part, and leave its rows in a file that is mapped into memory."""
         path = f"{self._path(number)}.newest"
-        with _refused():
+        with temporary_files():
             with pa.memory_map(self._path(number)) as file:
                 newest = NewestChanges.of(pa.ipc.open_file(file).read_all(), self._keys)
             with pa.ipc.new_file(path, newest.rows.schema) as written:
@@ -112,14 +111,5 @@ class ChangeSpill:
 
     def _close(self) -> None:
         for file in self._files:
-            with _refused():
+            with temporary_files():
                 file.close()
-
-
-@contextmanager
-def _refused() -> Iterator[None]:
-    """Name the folder of temporary files if the system refuses something there."""
-    try:
-        yield
-    except OSError as problem:
-        raise refusal(tempfile.gettempdir(), problem) from problem

@@ -16,7 +16,7 @@ import pyarrow.ipc
 
 from tidegate.physical.arrays import integer_column
 from tidegate.read.sorted_rows import RowOrder, merge_runs
-from tidegate.storage.refusals import refusal
+from tidegate.storage.refusals import temporary_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -98,11 +98,9 @@ class WaitingRows:
             stream.write_batch(block)
         content = memoryview(written.getvalue())
         file, offset = self._opened(), self._length
-        try:
+        with temporary_files():
             while content:
                 content = content[file.write(content) :]
-        except OSError as refused:
-            raise refusal(tempfile.gettempdir(), refused) from refused
         self._length += len(written.getvalue())
         # A slice would keep the whole block in memory.
         first = self._order.values(block.take(integer_column(np.zeros(1, dtype=np.int64))))
@@ -110,9 +108,7 @@ class WaitingRows:
 
     def _opened(self) -> FileIO:
         if self._file is None:
-            try:
+            with temporary_files():
                 # Closed with the attempt.
                 self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
-            except OSError as refused:
-                raise refusal(tempfile.gettempdir(), refused) from refused
         return self._file

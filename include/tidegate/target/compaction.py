@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tidegate.model.publication import PublishedFile, StagedFile
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Sequence
 
 
 @dataclass(frozen=True)
@@ -37,26 +37,22 @@ def bins(files: Sequence[PublishedFile], rule: CompactionRule) -> tuple[tuple[st
     return tuple(tuple(file.name for file in joined) for joined in found if len(joined) > 1)
 
 
-def ingredients(files: Sequence[PublishedFile], retired: str) -> tuple[StagedFile, ...]:
+def ingredients(files: Sequence[PublishedFile], retired: str | None) -> tuple[StagedFile, ...]:
     """Return what a joined file consists of: files as they were staged, each of one window.
 
     Args:
         files: that are joined; one that was joined before counts by what it consists of.
-        retired: directory to which the revision retires files, relative to the work directory.
+        retired: directory to which the revision retires files, relative to the work directory; None
+            for files that never stood, and stay where they were staged.
     """
     return tuple(part for file in files for part in _parts(file, retired))
 
 
-def _parts(file: PublishedFile, retired: str) -> Iterator[StagedFile]:
+def _parts(file: PublishedFile, retired: str | None) -> Sequence[StagedFile]:
     if file.made_of:
-        yield from file.made_of
-    else:
-        yield replace(as_staged(file), staged=f"{retired}/{file.name}")
-
-
-def as_staged(file: PublishedFile) -> StagedFile:
-    """Return a file without what made it."""
-    return StagedFile(**{item.name: getattr(file, item.name) for item in fields(StagedFile)})
+        return file.made_of
+    plain = StagedFile(**{item.name: getattr(file, item.name) for item in fields(StagedFile)})
+    return [plain if retired is None else replace(plain, staged=f"{retired}/{file.name}")]
 
 
 def taken_apart(

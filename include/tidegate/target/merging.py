@@ -62,8 +62,6 @@ def _withdrawn(
     known = {str(item.window) for item in contributions}
     counts = {str(item.window): item.plan_digest for item in wanted}
     first = wanted[0] if wanted and wanted[0].replaces else None
-    if first is not None and stood.get(str(first.window)) != first.plan_digest:
-        first = None
     for window, digest in stood.items():
         if counts.get(window) == digest:
             continue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tidegate.errors import ChangesGone, FileLengthWrong, StagedFileMissing
@@ -117,14 +117,8 @@ class Assembler:
     ) -> tuple[PublishedFile, ...]:
         windows = tuple(sorted(item.window for item in found.changes))
         return tuple(
-            PublishedFile(
-                name=part.name,
-                length=part.length,
-                sha256=part.sha256,
-                rows=part.rows,
-                window=windows[-1],
-                plan_digest=unit_digest,
-                staged=self.units.staged(partition, unit_digest, part),
+            replace(
+                self.units.published(partition, unit_digest, part, windows[-1]),
                 merged=windows,
             )
             for part in unit.parts

@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 from tidegate.model.counting import plans_of
-from tidegate.model.publication import Publication, PublishedFile, StagedFile
+from tidegate.model.publication import Publication, PublishedFile
 from tidegate.model.wire import digest
 from tidegate.stage import layout
-from tidegate.target.compaction import CompactionRule, as_staged, bins, ingredients
+from tidegate.target.compaction import CompactionRule, bins, ingredients
 from tidegate.target.content import difference
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class Compactor:
         made_of = tuple(
             part
             for file in files
-            for part in (ingredients([file], retired) if file.name in stood else _as_staged(file))
+            for part in ingredients([file], retired if file.name in stood else None)
         )
         unit_digest = digest(
             {
@@ -109,14 +109,8 @@ class Compactor:
         is_merged = any(file.merged for file in files)
         windows = tuple(sorted({window for file in files for window in file.windows}))
         return tuple(
-            PublishedFile(
-                name=part.name,
-                length=part.length,
-                sha256=part.sha256,
-                rows=part.rows,
-                window=windows[-1],
-                plan_digest=unit_digest,
-                staged=self.units.staged(partition, unit_digest, part),
+            replace(
+                self.units.published(partition, unit_digest, part, windows[-1]),
                 # What was merged by key is made anew from changes, never from these files.
                 merged=windows if is_merged else (),
                 made_of=() if is_merged else made_of,
@@ -136,7 +130,3 @@ class Compactor:
             (file, f"{folder}/{file.name}" if file.name in stood else f"{roots.work}/{file.staged}")
             for file in files
         ]
-
-
-def _as_staged(file: PublishedFile) -> tuple[StagedFile, ...]:
-    return file.made_of or (as_staged(file),)

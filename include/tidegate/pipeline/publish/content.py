@@ -248,14 +248,11 @@ class Contents:
         for sub_split in contribution.messages:
             parts = self._messages.get(layout.message_file(root, sub_split))
             found += [
-                PublishedFile(
-                    name=part.name,
-                    length=part.length,
-                    sha256=part.sha256,
-                    rows=part.rows,
-                    window=contribution.window,
-                    plan_digest=contribution.plan_digest,
-                    staged=f"{staged_root}/{part.staged}",
+                PublishedFile.of(
+                    part,
+                    contribution.window,
+                    contribution.plan_digest,
+                    f"{staged_root}/{part.staged}",
                 )
                 for part in parts.get(contribution.partition, ())
             ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tidegate.errors import StateFileLost
-from tidegate.model.publication import AssembledUnit
+from tidegate.model.publication import AssembledUnit, PublishedFile
 from tidegate.model.wire import pretty
 from tidegate.pipeline.state.fingerprint import library_fingerprint
 from tidegate.read.sorted_rows import RowOrder
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from tidegate.config import PipelineConfig
     from tidegate.model.message import PartFile
     from tidegate.model.partition import Partition
-    from tidegate.model.publication import PublishedFile
     from tidegate.pipeline.state.places import Roots
     from tidegate.stage.merged_files import MergedFiles
     from tidegate.storage import Storage
@@ -95,10 +94,13 @@ class Units:
         standing = tuple(StandingFile(it.name, path, it.length) for it, path in files)
         return self._made(MergeInput(partition, digest, standing, ()), Merge.joined).parts
 
-    def staged(self, partition: Partition, digest: str, part: PartFile) -> str:
-        """Return the path of a unit's file, relative to the work directory."""
+    def published(
+        self, partition: Partition, digest: str, part: PartFile, window: int
+    ) -> PublishedFile:
+        """Describe a unit's file as one of the partition's content; its newest window is given."""
         root = layout.unit_root(self.roots.work, partition, digest)
-        return f"{layout.relative_to_work(self.roots.work, root)}/{part.staged}"
+        staged = f"{layout.relative_to_work(self.roots.work, root)}/{part.staged}"
+        return PublishedFile.of(part, window, digest, staged)
 
     def _made(self, made_of: MergeInput, make: Callable[[Merge], MergedFiles]) -> AssembledUnit:
         root = layout.unit_root(self.roots.work, made_of.partition, made_of.digest)
@@ -140,7 +142,7 @@ class Units:
             unpublished=self.config.unpublished,
             memory=self.config.source.split.max_delete_memory,
             unify=unified,
-            limits=StageSpec.limits_of(self.config.target),
-            form=self.config.target.part_format,
-            order=RowOrder(self.config.target.sort_by),
+            limits=StageSpec.limits_of(target),
+            form=target.part_format,
+            order=RowOrder(target.sort_by),
         )
