@@ -191,7 +191,6 @@ def test_upsert_whose_deletes_would_find_no_partition_is_refused(
         load(lake.pipeline(target=by_value, **keys), now=NOW)
 
     lake.file(target=upsert, **keys)
-    tidegate("tidegate reset trips --yes")
     tidegate("tidegate load trips")
     tidegate("tidegate publish trips")
 

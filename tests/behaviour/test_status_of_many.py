@@ -153,7 +153,10 @@ def test_evaluation_that_status_keeps_is_that_of_each_partition(every_state: Pip
         found = pipeline.evaluate(target, known(60))
         if item.state.pending == "pending" and item.begun is None and item.approved is None:
             assert found is not None
-            assert kept[target] == replace(found, evaluated_at=known(60))
+            stored = kept[target]
+            assert stored is not None
+            # The same answer is not written anew: the load gave some of them.
+            assert replace(stored, evaluated_at=known(60)) == found
         else:
             assert kept[target] == item.state.why
 

@@ -13,7 +13,7 @@ from sqlalchemy import event
 
 from crash.scenario import ledger_content
 from small_lake import NOW, SmallLake, day, decide, load, local, look_again, publish
-from tidegate.errors import FenceLost, LedgerBehind, LedgerLost, LedgerMoved, NotHeld
+from tidegate.errors import FenceLost, LedgerBehind, LedgerLost, LedgerMoved, NumberPassed
 from tidegate.ledger import numbers
 from tidegate.ledger.publications import Publications
 from tidegate.ledger.schema import metadata
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from tidegate.model.publication import DecisionRecord
     from tidegate.pipeline import Pipeline
 
 NARROW = {"source": {"read": {"filter": "id > 1"}}}
@@ -450,9 +451,9 @@ def test_file_that_moved_with_a_commit_that_was_lost_is_judged_where_it_stands(
 
 
 def test_reopening_that_the_ledger_refused_takes_no_approval_away_from_a_restored_one(
-    lake: SmallLake,
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Rows came since the approval, so that nothing waits for a decision; it stands as shown."""
+    """Rows came since the approval, which stands as shown."""
     lake.keys = {"rows": [{"name": "few", "where": "id > 100", "on_failure": "hold"}]}
     ids = lake.commit({1: 3, 2: 1})[:3]
     load(lake.pipeline())
@@ -460,8 +461,15 @@ def test_reopening_that_the_ledger_refused_takes_no_approval_away_from_a_restore
     shown = decide(lake.pipeline(), day(1))
     lake.commit({1: 1})
     load(lake.pipeline())
-    with pytest.raises(NotHeld):
-        lake.pipeline().reopen(day(1), NOW)
+
+    def refuse(_self: Publications, decision: DecisionRecord) -> None:
+        number = decision.number
+        raise NumberPassed(pipeline="orders", subject="it", reserved=number, found=number + 1)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Publications, "reopen", refuse)
+        with pytest.raises(NumberPassed):
+            lake.pipeline().reopen(day(1), NOW)
     lose(lake)
 
     lake.pipeline().restore_ledger()

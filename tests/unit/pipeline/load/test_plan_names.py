@@ -43,8 +43,10 @@ class Life:
 
     @property
     def names(self) -> PlanNames:
-        contributions = [SimpleNamespace(partition=it, messages=("s1",)) for it in self.brought]
-        revision = SimpleNamespace(contributions=self.stood)
+        contributions = [
+            SimpleNamespace(partition=it, messages=("s1",), rows=1) for it in self.brought
+        ]
+        revision = SimpleNamespace(contributions=self.stood, commit_plan="lost.commit.json")
         ledger: Any = SimpleNamespace(
             plans=SimpleNamespace(was_announced=lambda _, digest: digest in self.announced),
             contributions=SimpleNamespace(of_window=lambda _: contributions),
