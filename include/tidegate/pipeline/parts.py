@@ -134,9 +134,7 @@ class PipelineParts(PipelineControl):
         units = Units(self.config, self.roots, self.storage)
         drafter: Drafter = self._contents
         if self.config.target.write == "upsert":
-            drafter = Assembler(
-                self.config, self.roots, self.ledger, self.storage, self._contents, units
-            )
+            drafter = Assembler(self.config, self.roots, self.storage, self._contents, units)
         rule = None if said is None else self.compaction_rule(said)
         return Compactor(drafter, self._contents, units, rule)
 

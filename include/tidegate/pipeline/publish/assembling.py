@@ -13,9 +13,11 @@ from tidegate.target.content import difference
 from tidegate.target.merging import Merging, merging
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tidegate.config import PipelineConfig
-    from tidegate.ledger import Ledger
     from tidegate.model.ledger_rows import PartitionState
+    from tidegate.model.message import Contribution
     from tidegate.model.partition import Partition
     from tidegate.model.publication import AssembledUnit
     from tidegate.pipeline.publish.content import Contents
@@ -36,12 +38,13 @@ class Assembler:
 
     config: PipelineConfig
     roots: Roots
-    ledger: Ledger
     storage: Storage
     contents: Contents
     units: Units
 
-    def drafted(self, partition: Partition, state: PartitionState) -> Publication:
+    def drafted(
+        self, partition: Partition, state: PartitionState, contributions: Sequence[Contribution]
+    ) -> Publication:
         """Return the next revision, with its files made.
 
         Raises:
@@ -51,7 +54,6 @@ class Assembler:
             StorageFull: no space is left (Transient).
         """
         base = self.contents.standing(partition)
-        contributions = self.ledger.contributions.to(partition)
         found = merging(base, contributions)
         adds: tuple[PublishedFile, ...] = ()
         removes: tuple[PublishedFile, ...] = ()

@@ -18,7 +18,6 @@ from tidegate.errors import (
     PublicationLapsed,
     UnitLost,
 )
-from tidegate.model.counting import plans_of
 from tidegate.model.publication import (
     GateRecord,
     Outcome,
@@ -330,16 +329,13 @@ class Committer:
     ) -> tuple[Publication, Sequence[Contribution]]:
         """Settle late rows; return the next revision, and the contributions it was made from."""
         partition = state.partition
-        while True:
+        seen = self.ledger.contributions.to(partition)
+        while self.late.release(state, seen, now):
             seen = self.ledger.contributions.to(partition)
-            if self.late.release(state, seen, now):
-                continue
-            standing = self.contents.standing(partition)
-            stood = standing.contributions if standing else {}
-            self.late.file(partition, seen, stood, claim, claim.owner)
-            drafted = self.compactor.drafted(partition, state)
-            if dict(drafted.contributions) == dict(plans_of(seen)):
-                return drafted, seen
+        standing = self.contents.standing(partition)
+        stood = standing.contributions if standing else {}
+        self.late.file(partition, seen, stood, claim, claim.owner)
+        return self.compactor.drafted(partition, state, seen), seen
 
     def _stands(self, partition: Partition, revision: int) -> bool:
         """Return whether the content of a partition, which would not change, is published."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tidegate.model.ledger_rows import PartitionState
+    from tidegate.model.message import Contribution
     from tidegate.model.partition import Partition
     from tidegate.pipeline.publish.content import Contents
     from tidegate.pipeline.publish.units import Units
@@ -24,8 +25,16 @@ if TYPE_CHECKING:
 class Drafter(Protocol):
     """Works out the next revision of a partition, and makes the files that it lacks."""
 
-    def drafted(self, partition: Partition, state: PartitionState) -> Publication:
-        """Return the difference to the current revision; repeated, it finds its files made."""
+    def drafted(
+        self, partition: Partition, state: PartitionState, contributions: Sequence[Contribution]
+    ) -> Publication:
+        """Return the difference to the current revision; repeated, it finds its files made.
+
+        Args:
+            partition: the partition.
+            state: of the partition.
+            contributions: all that its windows brought.
+        """
         ...
 
 
@@ -44,9 +53,11 @@ class Compactor:
     rule: CompactionRule | None
     """When a revision joins files by itself; None: never."""
 
-    def drafted(self, partition: Partition, state: PartitionState) -> Publication:
+    def drafted(
+        self, partition: Partition, state: PartitionState, contributions: Sequence[Contribution]
+    ) -> Publication:
         """Return the next revision; its small files are joined if its number says so."""
-        draft = self.drafter.drafted(partition, state)
+        draft = self.drafter.drafted(partition, state, contributions)
         if self.rule is None or draft.is_empty or draft.revision % self.rule.every:
             return draft
         return self._joined(draft, self.rule)

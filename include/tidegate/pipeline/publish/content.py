@@ -104,20 +104,15 @@ class Contents:
         return staged if self.storage.exists(staged) else target
 
     def drafted(
-        self,
-        partition: Partition,
-        state: PartitionState,
-        contributions: Sequence[Contribution] | None = None,
+        self, partition: Partition, state: PartitionState, contributions: Sequence[Contribution]
     ) -> Publication:
         """Return the next revision, computed from all contributions that count.
 
         Args:
             partition: the partition.
             state: of the partition.
-            contributions: all that its windows brought; read from the ledger if None.
+            contributions: all that its windows brought.
         """
-        if contributions is None:
-            contributions = self.ledger.contributions.to(partition)
         return propose(
             partition,
             self.standing(partition),
@@ -142,12 +137,12 @@ class Contents:
         Args:
             partition: the partition.
             state: of the partition.
-            contributions: as for `drafted`.
+            contributions: all that its windows brought; read from the ledger if None.
         """
-        if not self.merges:
-            return self.drafted(partition, state, contributions)
         if contributions is None:
             contributions = self.ledger.contributions.to(partition)
+        if not self.merges:
+            return self.drafted(partition, state, contributions)
         base = self.standing(partition)
         found = merging(base, contributions)
         changes = found.changes if found else ()
