@@ -92,6 +92,8 @@ def summary_line(summary: RunSummary) -> str:
     ]
     if summary.rows_aside:
         parts[-1] += f" ({wording.all_aside(summary.rows_aside)})"
+    if summary.rows_erased:
+        parts.append(f"{wording.count(summary.rows_erased)} erased")
     if summary.rows_elsewhere:
         parts.append(f"{wording.count(summary.rows_elsewhere)} of other partitions")
     if summary.rows_carried_over:

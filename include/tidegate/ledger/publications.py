@@ -121,15 +121,15 @@ class Publications:
             row = connection.execute(sa.select(publication).where(*key)).mappings().one()
             return rows.read_publication(row, target)
 
-    def propose_undo(
+    def propose_decided(
         self, proposal: Publication, verdict: Verdict, said: Approval, claim: Claim, now: datetime
     ) -> None:
-        """Store a way back that a person asked for; the partition is pending until it is committed.
+        """Store a revision that a person asked for; the partition is pending until it is committed.
 
         Raises:
             FenceLost: the claim was taken over.
             PublicationLapsed: content that a person approved goes first, or something that this
-                undo does not know has changed.
+                revision does not know has changed.
         """
         target = proposal.partition
         stored = self.propose(proposal, claim, now)

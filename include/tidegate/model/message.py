@@ -20,7 +20,7 @@ from tidegate.model.wire import SPARSE, Value
 
 _COUNTED_BY_NAME = ("seconds", "left_out", "rule_hits")
 """Fields of a summary that count by name."""
-_COUNTED_APART = ("brought", "damaged", "removed_in", "rows_aside")
+_COUNTED_APART = ("brought", "damaged", "removed_in", "rows_aside", "rows_erased")
 
 
 @dataclass(frozen=True)
@@ -86,6 +86,8 @@ class Staged(Value):
     """Rule name → rows that failed it."""
     held: tuple[HeldPartition, ...] = ()
     """Rows by path."""
+    rows_erased: int | None = field(default=None, metadata={SPARSE: True})
+    """Rows that were left out because they are erased; None: there were none."""
 
 
 @dataclass(frozen=True)
@@ -205,6 +207,8 @@ class RunSummary(Value):
     rows_future: int = 0
     rows_elsewhere: int = 0
     """Rows that a rebuild read and left out, because they are of other partitions."""
+    rows_erased: int | None = field(default=None, metadata={SPARSE: True})
+    """Rows that were left out because they are erased; None: there were none."""
     removed: tuple[TimeBounds, ...] = ()
     """Event times of rows of earlier windows that skipped commits removed, as in the plan."""
     removed_in: str | None = field(default=None, metadata={SPARSE: True})
@@ -246,6 +250,7 @@ class RunSummary(Value):
             brought=brought or None,
             damaged=damaged,
             rows_aside=aside or None,
+            rows_erased=(self.rows_erased or 0) + (other.rows_erased or 0) or None,
         )
 
 

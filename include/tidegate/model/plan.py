@@ -252,6 +252,9 @@ class ScanPlan(Value):
     replaced: tuple[Partition, ...] = field(default=(), metadata={SPARSE: True})
     """What a window of kind `replace` read whole, by those keys of the target that the source's own
     partitions have."""
+    erased: int | None = field(default=None, metadata={SPARSE: True})
+    """The number of the newest erasure, whose rows and those of all before are left out; None:
+    nothing was erased."""
 
     @property
     def read_whole(self) -> tuple[Partition, ...]:

@@ -18,6 +18,7 @@ from tidegate.pipeline.publish.assembling import Assembler
 from tidegate.pipeline.publish.committer import Committer
 from tidegate.pipeline.publish.compacting import Compactor, Drafter
 from tidegate.pipeline.publish.content import Contents
+from tidegate.pipeline.publish.erasing import StandingRows
 from tidegate.pipeline.publish.finishing import Finisher
 from tidegate.pipeline.publish.gating import Gatekeeper
 from tidegate.pipeline.publish.late import LateRows
@@ -27,6 +28,7 @@ from tidegate.pipeline.state.kept_ledger import keeping_ledger_open
 from tidegate.pipeline.state.late_root import own_late_root
 from tidegate.pipeline.state.reading import filter_columns
 from tidegate.pipeline.state.work import adopt, check_owner
+from tidegate.pipeline.upkeep.erasing import Eraser
 from tidegate.pipeline.upkeep.forgotten import Forgotten
 from tidegate.pipeline.upkeep.lost_announces import LostAnnounces
 from tidegate.pipeline.upkeep.sweeping import Sweeper
@@ -114,6 +116,28 @@ class PipelineParts(PipelineControl):
             contents=self._contents,
             finisher=self._finisher,
             watch=self._watch,
+            committer=self._committer,
+        )
+
+    @property
+    def _eraser(self) -> Eraser:
+        standing = StandingRows(
+            config=self.config,
+            roots=self.roots,
+            ledger=self.ledger,
+            contents=self._contents,
+            finisher=self._finisher,
+            watch=self._watch,
+            units=Units(self.config, self.roots, self.storage),
+            committer=self._committer,
+        )
+        return Eraser(
+            config=self.config,
+            roots=self.roots,
+            ledger=self.ledger,
+            storage=self.storage,
+            contents=self._contents,
+            standing=standing,
             committer=self._committer,
         )
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tidegate.errors import PointNotFound, TidegateError
+from tidegate.errors import NothingErased, PointNotFound, TidegateError
 from tidegate.model.report import CheckpointState
 from tidegate.pipeline.control import open_control
 from tidegate.pipeline.executors import part_files_in_spark
 from tidegate.pipeline.load_steps import LoadSteps
 from tidegate.pipeline.publish_steps import PublishSteps
+from tidegate.pipeline.state.erasures import erasures
 from tidegate.pipeline.state.holders import life_of
 from tidegate.pipeline.state.kept_ledger import keeping_ledger_open
 from tidegate.pipeline.upkeep.differing import Differ, RevisionDifference
@@ -28,9 +29,13 @@ if TYPE_CHECKING:
 
     from tidegate.gate import SparkFrame
     from tidegate.ledger.holder import Life
+    from tidegate.model.erasure import ErasedFile, Erasure, ErasureReport
     from tidegate.model.finding import Finding
     from tidegate.model.instant import Instant
     from tidegate.model.partition import Partition
+    from tidegate.model.publication import Approval
+    from tidegate.model.run import Run
+    from tidegate.pipeline.executors import ExecutorFactory
     from tidegate.pipeline.upkeep.sweeping import Garbage
     from tidegate.storage import Storage
 
@@ -127,6 +132,60 @@ class Pipeline(LoadSteps, PublishSteps):
     def sweep(self, garbage: tuple[Garbage, ...]) -> tuple[Garbage, ...]:
         """Delete what `garbage` found, unless it is needed by now, and return what was deleted."""
         return self._sweeper.sweep(garbage)
+
+    def erasure(self, where: str, by: str, now: datetime, comment: str = "") -> Erasure:
+        """Return the erasure that a condition describes, which may have been written down before.
+
+        Raises:
+            ErasureInvalid: it does not name values of columns of the published files.
+            TargetOwned, WorkUnfit, WorkOwned, LedgerLost, PipelineChanged: target and work
+                directory are not the pipeline's own.
+        """
+        self.own(now)
+        return self._eraser.named(where, by, now, comment)
+
+    @keeping_ledger_open
+    def to_erase(self, erasure: Erasure) -> tuple[ErasedFile, ...]:
+        """Return the published and staged files that have rows of an erasure. Changes nothing."""
+        with self._forgotten.naming():
+            return self._eraser.look([erasure])
+
+    @keeping_ledger_open
+    def erase(
+        self,
+        erasure: Erasure | None,
+        run: Run,
+        said: Approval,
+        executors: ExecutorFactory,
+        told: Callable[[str], None] = lambda _: None,
+    ) -> ErasureReport:
+        """Erase rows for good: from every file that is kept, and from every load that comes.
+
+        Args:
+            erasure: from `erasure`; it is written down first. None: all that were, once more.
+            run: who does it.
+            said: who asked for it, and when.
+            executors: read windows again whose staged rows somebody may still publish.
+            told: called with what is being done.
+
+        Returns:
+            What was erased, and what is left for now, with the reason.
+
+        Raises:
+            NothingErased: nothing was ever erased.
+        """
+        self.own(said.at)
+        if erasure is not None:
+            self._eraser.record(erasure)
+        named = erasures(self.storage, self.roots.work)
+        if not named:
+            raise NothingErased(pipeline=self.config.name)
+
+        def read_again(window: int) -> None:
+            told(f"reading window {window} again")
+            self.finish_load(self.replay(window, run, said.at), said.at, executors)
+
+        return self._eraser.erase(named, said, run.owner, read_again, told)
 
     @keeping_ledger_open
     def difference(

@@ -110,13 +110,15 @@ def summary_of(messages: Sequence[CommitMessage], scan: ScanPlan) -> RunSummary:
     rows_read = sum(message.staged.rows_read for message in messages)
     rows_kept = sum(message.staged.rows_kept for message in messages)
     aside = sum(part.rows for message in messages for part in message.staged.quarantined)
+    erased = sum(message.staged.rows_erased or 0 for message in messages)
     is_rebuild = scan.window.kind is WindowKind.REBUILD
     removed = (scan.record.listed.removed or ()) if scan.record else ()
     return RunSummary(
         rows_read=rows_read,
         rows_kept=rows_kept,
         rows_quarantined=aside,
-        rows_elsewhere=rows_read - rows_kept - aside if is_rebuild else 0,
+        rows_elsewhere=rows_read - rows_kept - aside - erased if is_rebuild else 0,
+        rows_erased=erased or None,
         rows_future=sum(message.staged.event_times.future for message in messages),
         rule_hits=sum_by_name(message.staged.rule_hits for message in messages),
         rows_carried_over=sum(message.noted.settled.carried_over for message in messages),

@@ -21,6 +21,7 @@ LOCKS = "locks"
 LISTINGS = "listings"
 SCRATCH = "scratch"
 UNITS = "units"
+ERASURES = "erasures"
 STAGED = "staged"
 QUARANTINE = "quarantine"
 LATE_QUARANTINE = f"{QUARANTINE}/late"
@@ -83,6 +84,11 @@ def window_root(work: str, sequence: int) -> str:
 def plan_root(work: str, sequence: int, digest: str) -> str:
     """Return the directory of one plan of one window."""
     return posixpath.join(window_root(work, sequence), digest)
+
+
+def work_of_plan(plan_root: str) -> str:
+    """Return the work directory that the directory of a plan is in."""
+    return posixpath.normpath(posixpath.join(plan_root, "..", "..", ".."))
 
 
 def plan_file(plan_root: str) -> str:
@@ -177,6 +183,12 @@ def part_name(digest: str, sub_split: str, counter: int, extension: str = PARQUE
     return f"part-{digest}-{sub_split}-{counter}{extension}"
 
 
+def digest_of_part(path: str) -> str | None:
+    """Return the digest in the name of a part file; None if it is not one of `part_name`."""
+    name = posixpath.basename(path)
+    return name.split("-")[1] if _PART.fullmatch(name) else None
+
+
 def is_part_file(path: str) -> bool:
     """Return whether the name of a file is one of `part_name`."""
     return _PART.fullmatch(posixpath.basename(path)) is not None
@@ -246,6 +258,33 @@ def retired_root(work: str, partition: Partition) -> str:
 def retired_part(work: str, partition: Partition, revision: int, name: str) -> str:
     """Return the path of a file that the given revision removes from its partition."""
     return posixpath.join(retired_root(work, partition), str(revision), name)
+
+
+def erasures_root(work: str) -> str:
+    """Return the directory of what is erased for good, which outlives a reset."""
+    return posixpath.join(work, ERASURES)
+
+
+def erasure_file(work: str, number: int) -> str:
+    """Return the path of one erasure."""
+    return posixpath.join(work, ERASURES, f"{number:06d}.json")
+
+
+def number_of_erasure(name: str) -> int | None:
+    """Return the number of an erasure from its file name; None for other files."""
+    number, _, rest = name.partition(".")
+    return int(number) if number.isdecimal() and rest == "json" else None
+
+
+def erasure_report(work: str, number: int, at: str) -> str:
+    """Return the path of the report of a call that erased all rows up to an erasure."""
+    return posixpath.join(work, ERASURES, f"{number:06d}-{at}.report.json")
+
+
+def reported_erasure(name: str) -> int | None:
+    """Return the number of the erasure that a report goes up to; None for other files."""
+    number, _, rest = name.partition("-")
+    return int(number) if number.isdecimal() and rest.endswith(".report.json") else None
 
 
 def locks_root(work: str) -> str:

@@ -10,36 +10,35 @@ import functools
 import os
 import posixpath
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from tidegate.errors import ColumnMissing, RowsLost, StandingFileUnreadable
-from tidegate.model.message import EventTimes
+from tidegate.errors import ColumnMissing, RowsLost
+from tidegate.model.message import EventTimes, PartFile
 from tidegate.model.nearness import listed_with_nearest
 from tidegate.model.part_format import PARQUET, PartFormat
 from tidegate.model.wire import text_digest
-from tidegate.physical import BATCH_BYTES, BATCH_ROWS
+from tidegate.physical import BATCH_ROWS
 from tidegate.physical.arrays import integer_column
-from tidegate.physical.parts import open_part
+from tidegate.read.erased_rows import ErasedRows
 from tidegate.read.sorted_rows import RowOrder
 from tidegate.read.upsert import NewestChanges, conformed, ordered_changes, replaced
 from tidegate.stage import layout
 from tidegate.stage.change_spill import ChangeSpill
+from tidegate.stage.part_file import PartFileWriter
 from tidegate.stage.part_writers import Destination, PartShape, PartWriters, WriteLimits
 from tidegate.stage.read_ahead import read_ahead
-from tidegate.storage import silence_of
+from tidegate.stage.standing_rows import batch_rows, opened
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from tidegate.model.message import PartFile
+    from tidegate.model.erasure import Erasure
     from tidegate.model.partition import Partition
     from tidegate.physical.arrays import Integers
-    from tidegate.physical.parts import PartRows
     from tidegate.read.keys import KeyIndex
     from tidegate.storage import Storage
 
@@ -56,6 +55,8 @@ class StandingFile:
     name: str
     path: str
     length: int
+    columns: pa.Schema | None = None
+    """As the plan of the file had them; None: as the file says."""
 
 
 @dataclass(frozen=True)
@@ -128,8 +129,9 @@ class Merge:
         self._made_of = made_of
         self._root = root
         self._attempt = attempt
-        paths = [*(item.path for item in made_of.standing), *(it.path for it in made_of.changes)]
-        self._columns = _published_columns(paths, spec)
+        columns = {item.path: item.columns for item in made_of.standing}
+        columns |= dict.fromkeys(item.path for item in made_of.changes)
+        self._columns = _published_columns(columns, spec)
         self._keys = spec.keys
         for key in spec.keys if made_of.changes else ():
             if key not in self._columns.names:
@@ -168,15 +170,35 @@ class Merge:
         self._storage.sync_all(self._root, [part.staged for part in parts])
         return MergedFiles((), parts)
 
+    def without(self, erasures: Sequence[Erasure]) -> MergedFiles:
+        """Write the rows of all standing files to new ones, without those that are erased.
+
+        If none is left, there is a file without rows, which tells that its window was there.
+
+        Raises:
+            StandingFileUnreadable, ColumnTypesDiffer, StorageFull: as for `run`.
+        """
+        files = self._made_of.standing
+        rows = self._rows(files, (), {it.name: _Matches() for it in files})
+        erased = ErasedRows(erasures, self._columns)
+        parts = self._parts(files, map(erased.left, rows), may_be_empty=True)
+        self._storage.sync_all(self._root, [part.staged for part in parts])
+        return MergedFiles((), parts)
+
     def _counted(self, item: StandingFile) -> int:
-        with _opened(item.path, self._spec.form) as file:
+        with opened(item.path, self._spec.form) as file:
             return file.rows
 
-    def _batches(self, path: str, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+    def _batches(
+        self,
+        path: str,
+        columns: Sequence[str] | None = None,
+        told: pa.Schema | None = None,
+    ) -> Iterator[pa.RecordBatch]:
         """Read a file, by default with all of its columns."""
-        with _opened(path, self._spec.form) as file:
+        with opened(path, self._spec.form, told) as file:
             names = file.schema.names if columns is None else columns
-            yield from file.batches(names, _batch_rows(file, names))
+            yield from file.batches(names, batch_rows(file, names))
 
     def _matches(self, newest: Sequence[NewestChanges]) -> dict[str, _Matches]:
         """Find the rows of standing files that have a change; only their keys are read."""
@@ -231,14 +253,24 @@ class Merge:
         for item in files:
             matches = found[item.name].ordered()
             start = 0
-            for batch in read_ahead(self._batches(item.path), _AHEAD):
+            for batch in read_ahead(self._batches(item.path, told=item.columns), _AHEAD):
                 yield matches.applied(newest, start, conformed(batch, self._columns))
                 start += batch.num_rows
 
     def _parts(
-        self, files: Sequence[StandingFile], batches: Iterator[pa.RecordBatch]
+        self,
+        files: Sequence[StandingFile],
+        batches: Iterator[pa.RecordBatch],
+        *,
+        may_be_empty: bool = False,
     ) -> tuple[PartFile, ...]:
-        """Write rows to files whose names follow from their ingredients."""
+        """Write rows to files whose names follow from their ingredients.
+
+        Args:
+            files: the ingredients.
+            batches: the rows.
+            may_be_empty: of no rows, write a file without rows.
+        """
         unit = text_digest("\n".join([self._made_of.digest, *(item.name for item in files)]), 12)
         folder = layout.attempt_staged(unit, self._attempt)
         # Files of earlier plans may lack a column that came since.
@@ -256,10 +288,24 @@ class Merge:
             for batch in batches:
                 if batch.num_rows:
                     writers.append(to, batch)
-            return writers.close()
+            parts = writers.close()
         except BaseException:
             writers.abandon()
             raise
+        if may_be_empty and not parts:
+            name = layout.part_name(self._made_of.digest, unit, 0, form.extension)
+            return (self._empty(f"{folder}/{name}", form),)
+        return parts
+
+    def _empty(self, staged: str, form: PartFormat) -> PartFile:
+        nothing = pa.RecordBatch.from_arrays(
+            [pa.nulls(0, column.type) for column in self._columns], schema=self._columns
+        )
+        file = PartFileWriter(self._open_file(staged), nothing, form)
+        file.close()
+        length, sha256 = file.target.length, file.target.sha256
+        name = posixpath.basename(staged)
+        return PartFile(self._made_of.partition, name, staged, length, sha256, 0, EventTimes())
 
     def _open_file(self, path: str) -> BinaryIO:
         full = posixpath.join(self._root, path)
@@ -341,27 +387,14 @@ def _chained(
         yield from changes.new_rows(BATCH_ROWS)
 
 
-def _published_columns(paths: Sequence[str], spec: MergeSpec) -> pa.Schema:
+def _published_columns(columns: Mapping[str, pa.Schema | None], spec: MergeSpec) -> pa.Schema:
     """Return the columns of the revision, which hold the values of all files."""
     schemas = []
-    for path in paths:
-        with _opened(path, spec.form) as file:
+    for path, told in columns.items():
+        with opened(path, spec.form, told) as file:
             schemas.append((path, file.schema))
     whole = spec.unify(schemas)
     return pa.schema([column for column in whole if column.name not in spec.unpublished])
-
-
-@contextmanager
-def _opened(path: str, form: PartFormat) -> Iterator[PartRows]:
-    """Open a file; an error while it is read names it."""
-    try:
-        with open_part(path, form) as rows:
-            yield rows
-    except (OSError, pa.ArrowException) as broken:
-        raise (
-            silence_of(path, broken)
-            or StandingFileUnreadable(path=path, problem=str(broken).strip())
-        ) from broken
 
 
 def _each(do: Callable[[_Job], _Done], jobs: Sequence[_Job]) -> list[_Done]:
@@ -371,13 +404,6 @@ def _each(do: Callable[[_Job], _Done], jobs: Sequence[_Job]) -> list[_Done]:
         return [do(job) for job in jobs]
     with ThreadPoolExecutor(workers) as pool:
         return list(pool.map(do, jobs))
-
-
-def _batch_rows(file: PartRows, columns: Sequence[str]) -> int:
-    """Return how many rows fit in `BATCH_BYTES`, which bounds memory for wide rows."""
-    sizes = file.column_bytes
-    size = sum(sizes.get(name, 0) for name in columns)
-    return max(1, min(BATCH_ROWS, BATCH_BYTES * file.rows // max(size, 1)))
 
 
 def _workers(jobs: int) -> int:

@@ -67,13 +67,29 @@ def taken_apart(
     Returns:
         The joined files that go, and those of their ingredients whose windows are settled.
     """
-    joined = [file for file in standing if file.made_of]
-    lost = {
-        part.name
-        for file in joined
+    unsettled = {
+        file.name
+        for file in standing
         if not all(str(part.window) in settled for part in file.made_of)
-        for part in file.made_of
     }
+    going, parts = apart(standing, unsettled)
+    return going, tuple(part for part in parts if str(part.window) in settled)
+
+
+def apart(
+    standing: Sequence[PublishedFile], names: Collection[str]
+) -> tuple[tuple[PublishedFile, ...], tuple[PublishedFile, ...]]:
+    """Return what has to go if some joined files do, and all that comes in its place.
+
+    Args:
+        standing: the content.
+        names: of files; those that are not joined are left out.
+
+    Returns:
+        The joined files that go, and what they consist of.
+    """
+    joined = [file for file in standing if file.made_of]
+    lost = {part.name for file in joined if file.name in names for part in file.made_of}
     going: tuple[PublishedFile, ...] = ()
     # Files that were joined together and became too large for one share what they consist of.
     while len(found := tuple(it for it in joined if _has_any(it, lost))) > len(going):
@@ -83,7 +99,6 @@ def taken_apart(
         part.name: PublishedFile(**{it.name: getattr(part, it.name) for it in fields(part)})
         for file in going
         for part in file.made_of
-        if str(part.window) in settled
     }
     return going, tuple(coming.values())
 

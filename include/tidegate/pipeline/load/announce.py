@@ -17,6 +17,7 @@ from tidegate.model.wire import pretty
 from tidegate.pipeline.load.balancing import check_balance
 from tidegate.pipeline.load.brought import drafted
 from tidegate.pipeline.state.again import again_if
+from tidegate.pipeline.state.erasures import check_erased
 from tidegate.pipeline.state.plan_files import read_plan
 from tidegate.pipeline.state.records import Records
 from tidegate.stage import layout
@@ -66,6 +67,7 @@ class Announcer:
         Raises:
             WindowIncomplete: a sub-split has no message.
             RowsUnaccounted: the contributions do not have the rows that were kept.
+            ErasedSince: a plan was made before an erasure (Transient).
             FenceLost: a newer attempt took a window over before it was sealed.
         """
         touched: dict[Partition, None] = {}
@@ -92,6 +94,8 @@ class Announcer:
 
     def _seal(self, item: PlannedWindow, now: datetime) -> tuple[tuple[Partition, ...], RunSummary]:
         scan = read_plan(self.storage, item.uri)
+        if not item.sealed:
+            check_erased(self.storage, self.loader.roots.work, scan)
         announcements = self._announcements(item, scan, now)
         first = next(announcements)
         # Only the sub-splits of this plan needed them, and all of these are done. They are removed

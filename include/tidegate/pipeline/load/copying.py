@@ -23,18 +23,23 @@ if TYPE_CHECKING:
 
 
 def whole_files(
-    config: PipelineConfig, rows: Reading, planned_at: datetime, only: Iterable[Partition]
+    config: PipelineConfig,
+    rows: Reading,
+    planned_at: datetime,
+    only: Iterable[Partition],
+    erased: int | None,
 ) -> WholeFiles | None:
     """Return the test of which files are copied; None if the configuration rules out copying.
 
-    No file is opened if the pipeline filters rows, has row rules, settles changes, or arranges rows
-    in another way than they came.
+    No file is opened if the pipeline filters rows, has row rules or erased rows, settles changes,
+    or arranges rows in another way than they came.
 
     Args:
         config: the configuration in the plan.
         rows: how the source is read.
         planned_at: the clock of the run.
         only: the partitions of a rebuild.
+        erased: the number of the newest erasure.
     """
     target = config.target
     # The files of a sub-split would be copied before others are read, in another order.
@@ -42,7 +47,7 @@ def whole_files(
         return None
     if target.copy_whole_files == "never":
         return None
-    if config.rows or not rows.keeps_rows:
+    if config.rows or erased is not None or not rows.keeps_rows:
         return None
     if not config.target.part_format.kind.is_copied:
         return None
@@ -61,6 +66,8 @@ class UncutFiles:
     pin: Pin
     planned_at: datetime
     only: tuple[Partition, ...]
+    erased: int | None
+    """The number of the newest erasure."""
     fan_out: FanOut | None
     """Counts partitions by bounds that are known already; None where the target has no keys."""
 
@@ -78,4 +85,4 @@ class UncutFiles:
     @cached_property
     def _files(self) -> WholeFiles | None:
         rows = Reading.of(self.config.source, self.source, self.pin)
-        return whole_files(self.config, rows, self.planned_at, self.only)
+        return whole_files(self.config, rows, self.planned_at, self.only, self.erased)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.config import PipelineConfig
 from tidegate.model.wire import Value
+from tidegate.pipeline.state.erasures import newest_erasure
 from tidegate.pipeline.state.fingerprint import library_fingerprint
 from tidegate.pipeline.state.plan_files import has_plan, read_plan
 from tidegate.stage import layout
@@ -66,9 +67,12 @@ class Replays:
             before, now = plan.fingerprint.get(name), fingerprint.get(name)
             if before != now:
                 yield f"{name} was {before}, now it is {now}"
+        erased = newest_erasure(self.storage, self.work)
+        if plan.erased != erased:
+            yield f"rows were erased since, up to erasure {erased}"
         if (plan.pin.identity, plan.pin.schema) != (pinned.identity, pinned.schema):
             yield "the columns that are read of the source changed"
-        elif not keys and plan.fingerprint == fingerprint:
+        elif not keys and (plan.fingerprint, plan.erased) == (fingerprint, erased):
             yield "staged files of it are gone, or it was planned by another version of Tidegate"
 
     def _changed_keys(self, planned: Mapping[str, Any]) -> list[str]:

@@ -127,6 +127,8 @@ class Scanner:
 
     config: PipelineConfig
     source: Source
+    erased: int | None
+    """The number of the newest erasure."""
 
     def digest(self, window: Window, pinned: Pin, *, again: int = 0) -> str:
         """Return the digest of a window's plan, before planning it."""
@@ -134,6 +136,8 @@ class Scanner:
         # Includes the table's properties, which decide the splits as the pipeline file does.
         split = self._split(pinned).model_dump(mode="json")
         inputs = {**inputs, "source": {**inputs["source"], "split": split}}
+        if self.erased is not None:
+            inputs["erased"] = self.erased
         fingerprint = library_fingerprint()
         return plan_digest(self.config.name, window, pinned, inputs, fingerprint, again=again)
 
@@ -180,6 +184,7 @@ class Scanner:
             notes=_notes(found.units, window, pin),
             record=self._record(found, window, pin),
             replaced=found.replaced,
+            erased=self.erased,
         )
         return scan, found.splits
 
@@ -216,7 +221,9 @@ class Scanner:
         elif exchanges:
             splits = plan_change_splits(pieces, footers, split, width, _PARALLELISM, exchanges)
         else:
-            uncut = UncutFiles(self.config, self.source, pinned, now, window.partitions, fan_out)
+            uncut = UncutFiles(
+                self.config, self.source, pinned, now, window.partitions, self.erased, fan_out
+            )
             splits = plan_splits(pieces, footers, split, width, _PARALLELISM, uncut)
         scale = Scale(width, split.open_cost)
         target = adapted_target(pieces, scale, split.target_size, _PARALLELISM)

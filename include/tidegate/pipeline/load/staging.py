@@ -26,6 +26,7 @@ from tidegate.pipeline.load.exchanging import (
     spreading,
     write_spread,
 )
+from tidegate.pipeline.state.erasures import erasures
 from tidegate.pipeline.state.plan_files import read_plan, read_splits
 from tidegate.pipeline.state.reading import Reading
 from tidegate.source import open_source
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tidegate.model.assembly import Assembly
+    from tidegate.model.erasure import Erasure
     from tidegate.model.exchange import Exchange, SpreadFile
     from tidegate.model.plan import Piece, ScanPlan, Split, SubSplit
     from tidegate.pipeline.load.exchanging import Spreading
@@ -161,7 +163,7 @@ class _SplitTask:
         """Separate the files that are copied from the pieces that are read."""
         scan, files = self.scan, None
         if sub_split.exchange is None:
-            files = whole_files(config, rows, scan.planned_at, scan.window.partitions)
+            files = whole_files(config, rows, scan.planned_at, scan.window.partitions, scan.erased)
         return files.chosen(sub_split.pieces) if files else ((), sub_split.pieces)
 
     def _changes(
@@ -233,7 +235,8 @@ class _SplitTask:
         return CommitMessage(sub_split.id, self.name, replace(staged, rows_read=0))
 
     def _spec(self, config: PipelineConfig) -> StageSpec:
-        return StageSpec.of(config, self.scan.planned_at, self.scan.window.partitions)
+        erased = _erasures(self.storage, self.plan_uri)
+        return StageSpec.of(config, self.scan.planned_at, self.scan.window.partitions, erased)
 
     def _place(self, sub_split: SubSplit) -> AttemptPlace:
         return AttemptPlace(self.plan_uri, self.scan.digest, sub_split.id, self.name)
@@ -261,6 +264,15 @@ def _plan(storage: Storage, plan_uri: str) -> tuple[ScanPlan, Sequence[Split]]:
 def _config(storage: Storage, plan_uri: str) -> PipelineConfig:
     """Build a plan's configuration once per process."""
     return PipelineConfig.from_resolved(_plan(storage, plan_uri)[0].config)
+
+
+@functools.lru_cache(maxsize=4)
+def _erasures(storage: Storage, plan_uri: str) -> tuple[Erasure, ...]:
+    """Read what a plan leaves out once per process; it never changes."""
+    scan, _splits = _plan(storage, plan_uri)
+    if scan.erased is None:
+        return ()
+    return erasures(storage, layout.work_of_plan(plan_uri), scan.erased)
 
 
 @functools.lru_cache(maxsize=4)

@@ -286,6 +286,21 @@ class Committer:
             if self.ledger.publications.unrecorded(partition) is None:
                 self.ledger.partitions.release(partition, claim)
 
+    def file_late(self, partition: Partition, owner: str, now: datetime) -> None:
+        """Put late rows that do not count where they belong, after their windows were read again.
+
+        Raises:
+            ClaimHeld, PartitionBusy: another run works on the partition (Transient).
+        """
+        claim, _finished = self.finisher.claim_with_nothing_begun(partition, owner, now)
+        try:
+            standing = self.contents.standing(partition)
+            stood = standing.contributions if standing else {}
+            seen = self.ledger.contributions.to(partition)
+            self.late.file(partition, seen, stood, claim, owner)
+        finally:
+            self.ledger.partitions.release(partition, claim)
+
     def _made(self, partition: Partition, publication: str) -> RevisionEntry:
         """Return the revision that was committed.
 

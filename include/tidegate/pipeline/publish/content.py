@@ -201,6 +201,11 @@ class Contents:
         planned = [found[file.window, file.plan_digest] for file in publication.content]
         return [item and item.columns for item in planned]
 
+    def columns_of_plan(self, window: int, digest: str) -> pa.Schema | None:
+        """Return the columns of the files that a plan writes; None if it is lost."""
+        planned = self._planned(window, digest)
+        return None if planned is None else planned.columns
+
     def _planned(self, window: int, digest: str) -> _Planned | None:
         """Read the plan of a window for the columns that it writes."""
         import pyarrow as pa

@@ -110,7 +110,7 @@ class Undoer:
                 for file in draft.adds:
                     self._bring_back(partition, draft, file)
             verdict = self._verdict(partition, draft, now)
-            self.ledger.publications.propose_undo(draft, verdict, said, claim, now)
+            self.ledger.publications.propose_decided(draft, verdict, said, claim, now)
         finally:
             self.ledger.partitions.release(partition, claim)
         return self.committer.commit(partition, draft.digest, owner, now, by_command=True)

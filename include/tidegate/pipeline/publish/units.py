@@ -27,9 +27,13 @@ from tidegate.target.schema import unified
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    import pyarrow as pa
+
     from tidegate.config import PipelineConfig
+    from tidegate.model.erasure import Erasure
     from tidegate.model.message import PartFile
     from tidegate.model.partition import Partition
+    from tidegate.model.publication import StagedFile
     from tidegate.pipeline.state.places import Roots
     from tidegate.stage.merged_files import MergedFiles
     from tidegate.storage import Storage
@@ -93,6 +97,33 @@ class Units:
         """Join files, which are at the given paths, in their order."""
         standing = tuple(StandingFile(it.name, path, it.length) for it, path in files)
         return self._made(MergeInput(partition, digest, standing, ()), Merge.joined).parts
+
+    def without(
+        self,
+        partition: Partition,
+        digest: str,
+        file: StagedFile,
+        path: str,
+        erasures: Sequence[Erasure],
+        columns: pa.Schema | None,
+    ) -> tuple[PartFile, ...]:
+        """Write a file anew without erased rows; without any rows if it has no other ones.
+
+        Args:
+            partition: the partition.
+            digest: of the ingredients.
+            file: with erased rows.
+            path: where it is.
+            erasures: whose rows are left out.
+            columns: of the file, as its plan had them; None: as the file says.
+
+        Raises:
+            StandingFileUnreadable: it is missing or damaged.
+            StorageFull: no space is left (Transient).
+        """
+        standing = StandingFile(file.name, path, file.length, columns)
+        made_of = MergeInput(partition, digest, (standing,), ())
+        return self._made(made_of, lambda merge: merge.without(erasures)).parts
 
     def published(
         self, partition: Partition, digest: str, part: PartFile, window: int

@@ -1,0 +1,37 @@
+"""Errors of erasing rows."""
+
+from tidegate.errors.base import TerminalError, TransientError
+
+
+class ErasureInvalid(TerminalError):
+    """It is not said by values which rows are to be erased."""
+
+    where: str
+    problem: str
+    template = (
+        '--where "{where}": expected one or more of `column = value` or `column in (values)`, '
+        "joined by `and`, of columns in the published files; found: {problem}."
+    )
+
+
+class ErasedSince(TransientError):
+    """Rows were erased after the plan of a window was made, which may have staged them."""
+
+    pipeline: str
+    window: int
+    number: int
+    template = (
+        "pipeline '{pipeline}': window {window}: expected a plan that leaves out erasure {number}, "
+        "found an earlier one. Nothing was announced: `tidegate load {pipeline}`, or a new run of "
+        "the load in Airflow, plans the window again."
+    )
+
+
+class NothingErased(TerminalError):
+    """All erasures are to be done again, and there are none."""
+
+    pipeline: str
+    template = (
+        "pipeline '{pipeline}': expected an erasure that was written down, found none. Say what is "
+        "to be erased with `tidegate erase {pipeline} --where CONDITION`."
+    )

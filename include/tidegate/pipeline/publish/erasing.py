@@ -1,0 +1,193 @@
+"""Take erased rows out of what stands: a new revision without them (design §4a)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tidegate.model.erasure import ErasedFile
+from tidegate.model.publication import Outcome, Publication, PublishedFile, Verdict
+from tidegate.model.wire import digest
+from tidegate.stage.erased_in import erased_in
+from tidegate.target.compaction import apart
+from tidegate.target.content import difference
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    import pyarrow as pa
+
+    from tidegate.config import PipelineConfig
+    from tidegate.ledger import Ledger
+    from tidegate.model.erasure import Erasure
+    from tidegate.model.part_format import PartFormat
+    from tidegate.model.partition import Partition
+    from tidegate.model.publication import Approval
+    from tidegate.pipeline.publish.committer import Committer
+    from tidegate.pipeline.publish.content import Contents
+    from tidegate.pipeline.publish.finishing import Finisher
+    from tidegate.pipeline.publish.units import Units
+    from tidegate.pipeline.state.behind import Watch
+    from tidegate.pipeline.state.places import Roots
+
+REWRITTEN = "written anew without them"
+
+
+@dataclass(frozen=True)
+class StandingRows:
+    """Takes erased rows out of one pipeline's partitions.
+
+    Runs on: one process per partition, under its claim. Called: by a person, again until nothing
+    is left.
+    Failure: before the revision is stored, files of units may be made. From then on it is an
+    approved publication, which this call or the next publish commits.
+    """
+
+    config: PipelineConfig
+    roots: Roots
+    ledger: Ledger
+    contents: Contents
+    finisher: Finisher
+    watch: Watch
+    units: Units
+    committer: Committer
+
+    def found(self, partition: Partition, erasures: Sequence[Erasure]) -> tuple[ErasedFile, ...]:
+        """Return the files of the current revision that have erased rows.
+
+        Raises:
+            StandingFileUnreadable: a file is missing or damaged.
+        """
+        standing = self.contents.standing(partition)
+        if standing is None:
+            return ()
+        rows = self._rows(standing, erasures)
+        folder = self.roots.partition(partition)
+        return tuple(
+            ErasedFile(f"{folder}/{name}", found, REWRITTEN, str(partition))
+            for name, found in rows.items()
+        )
+
+    def erase(
+        self,
+        partition: Partition,
+        erasures: Sequence[Erasure],
+        said: Approval,
+        owner: str,
+        now: datetime,
+    ) -> tuple[ErasedFile, ...]:
+        """Publish the current content without erased rows; what waits to be published stays so.
+
+        The revision is not checked: it has no row that was not checked before.
+
+        Args:
+            partition: the partition.
+            erasures: that name the rows.
+            said: who erases them.
+            owner: the run.
+            now: its clock.
+
+        Returns:
+            The files that had such rows; none if no revision was needed.
+
+        Raises:
+            PublicationLapsed: an approved revision goes first, or rows were read again since.
+            ClaimHeld, PartitionBusy: another run works on the partition (Transient).
+            LedgerBehind: the files are ahead of the ledger; nothing was changed.
+            StandingFileUnreadable: a file is missing or damaged.
+        """
+        self.watch.check_newest_window()
+        self.watch.check_partition(partition)
+        claim, _finished = self.finisher.claim_with_nothing_begun(partition, owner, now)
+        try:
+            with self.finisher.renewing(partition, claim):
+                found = self.found(partition, erasures)
+                standing = self.contents.standing(partition)
+                if not found or standing is None:
+                    return ()
+                draft = self._draft(standing, erasures)
+            verdict = Verdict(Outcome.PASS, (), draft.rows, "none", now)
+            self.ledger.publications.propose_decided(draft, verdict, said, claim, now)
+        finally:
+            self.ledger.partitions.release(partition, claim)
+        self.committer.commit(partition, draft.digest, owner, now, by_command=True)
+        return found
+
+    def _rows(self, standing: Publication, erasures: Sequence[Erasure]) -> Mapping[str, int]:
+        """Return name → erased rows of the files that have some."""
+        folder = self.roots.partition(standing.partition)
+        columns = self._columns(standing)
+        rows = {
+            file.name: erased_in(
+                f"{folder}/{file.name}", self._form(file), erasures, columns[file.name]
+            )
+            for file in standing.content
+        }
+        return {name: found for name, found in rows.items() if found}
+
+    def _draft(self, standing: Publication, erasures: Sequence[Erasure]) -> Publication:
+        """Return the next revision, with its files made."""
+        rows = self._rows(standing, erasures)
+        joined, parts = apart(standing.content, rows)
+        columns = self._columns(standing)
+        plain = [file for file in standing.content if file.name in rows and not file.made_of]
+        made = [
+            made
+            for file in plain
+            for made in self._made(standing, file, columns[file.name], erasures)
+        ]
+        for part in parts:
+            path = f"{self.roots.work}/{part.staged}"
+            has_rows = erased_in(path, self._form(part), erasures)
+            made += self._made(standing, part, None, erasures) if has_rows else [part]
+        draft = Publication(
+            partition=standing.partition,
+            base_revision=standing.revision,
+            adds=tuple(made),
+            removes=(*plain, *joined),
+            content=(),
+            contributions=dict(standing.contributions),
+        )
+        return difference(draft, standing.content)
+
+    def _made(
+        self,
+        standing: Publication,
+        file: PublishedFile,
+        columns: pa.Schema | None,
+        erasures: Sequence[Erasure],
+    ) -> list[PublishedFile]:
+        partition = standing.partition
+        stands = any(item.name == file.name for item in standing.content)
+        path = f"{self.roots.work}/{file.staged}"
+        if stands:
+            path = f"{self.roots.partition(partition)}/{file.name}"
+        unit = digest(
+            {
+                "partition": partition.path,
+                "erased": [item.number for item in erasures],
+                "file": [file.name, file.sha256],
+                **self.units.inputs,
+            }
+        )
+        parts = self.units.without(partition, unit, file, path, erasures, columns)
+        return [
+            # It still stands for what its plan wrote, as far as that is not erased.
+            replace(
+                self.units.published(partition, unit, part, file.window),
+                plan_digest=file.plan_digest,
+                merged=file.merged,
+            )
+            for part in parts
+        ]
+
+    def _columns(self, standing: Publication) -> Mapping[str, pa.Schema | None]:
+        """Return the columns of each file whose format does not say them."""
+        if self.config.target.part_format.kind.has_columns:
+            return dict.fromkeys(file.name for file in standing.content)
+        told = self.contents.columns_of(standing)
+        return {file.name: it for file, it in zip(standing.content, told, strict=True)}
+
+    def _form(self, file: PublishedFile) -> PartFormat:
+        return self.config.target.part_format.of_file(file.name)

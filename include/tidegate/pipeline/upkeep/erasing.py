@@ -1,0 +1,403 @@
+"""Erase rows for good: of what stands, what waits, what is kept of earlier, and what comes."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import posixpath
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tidegate.errors import (
+    ErasureInvalid,
+    PredicateInvalid,
+    StandingFileUnreadable,
+    StateFileDamaged,
+    StateFileLost,
+    TidegateError,
+)
+from tidegate.model.counting import counting, set_aside
+from tidegate.model.erasure import ErasedFile, Erasure, ErasureReport
+from tidegate.model.message import CommitMessage
+from tidegate.model.part_format import form_of_name
+from tidegate.model.wire import pretty
+from tidegate.pipeline.state.erasures import erasures, newest_erasure
+from tidegate.pipeline.state.plan_files import read_plan
+from tidegate.predicate import Predicate, equalities
+from tidegate.read.erased_rows import erasable_problem, fingerprints
+from tidegate.stage import layout
+from tidegate.stage.erased_in import erased_in, write_without
+from tidegate.stage.stored import read_stored
+from tidegate.target.late_root import late_files
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from datetime import datetime
+
+    import pyarrow as pa
+
+    from tidegate.config import PipelineConfig
+    from tidegate.ledger import Ledger
+    from tidegate.model.ledger_rows import KnownPartition
+    from tidegate.model.message import Contribution
+    from tidegate.model.publication import Approval
+    from tidegate.pipeline.publish.committer import Committer
+    from tidegate.pipeline.publish.content import Contents
+    from tidegate.pipeline.publish.erasing import StandingRows
+    from tidegate.pipeline.state.places import Roots
+    from tidegate.storage import Storage
+
+    ReadAgain = Callable[[int], None]
+    """Reads a window again, with the erasures as they are now."""
+
+_DELETED = "deleted"
+_UNREAD = "deleted without a look, because it does not say its columns"
+_READ_AGAIN = "its window was read again without them"
+_WITHOUT = "written anew without them"
+_NEW = ".erased"
+"""The end of the hidden name of a file that takes the place of another one."""
+
+
+@dataclass(frozen=True)
+class Eraser:
+    """Erases rows in one pipeline's target and work directory.
+
+    Runs on: one process. Called: by a person, again until nothing is left.
+    Failure: rows are left somewhere, and the next call goes on.
+    """
+
+    config: PipelineConfig
+    roots: Roots
+    ledger: Ledger
+    storage: Storage
+    contents: Contents
+    standing: StandingRows
+    committer: Committer
+
+    def named(self, where: str, by: str, now: datetime, comment: str = "") -> Erasure:
+        """Return the erasure that a condition describes: a new one, or the one that it was before.
+
+        Args:
+            where: such as `customer_id in (17, 18)`.
+            by: who asks.
+            now: the clock.
+            comment: why.
+
+        Raises:
+            ErasureInvalid: it does not name values of columns of the published files.
+        """
+        import pyarrow as pa
+
+        known = erasures(self.storage, self.roots.work)
+        # The same salt in all of them tells an erasure that was named before.
+        salt = known[0].salt if known else os.urandom(16).hex()
+        columns = self._values(where)
+        combined = list(itertools.product(*(values.to_pylist() for values in columns.values())))
+        arrays = [
+            pa.array(values, kind.type)
+            for values, kind in zip(zip(*combined, strict=True), columns.values(), strict=True)
+        ]
+        rows = tuple(sorted(fingerprints(arrays, salt), key=lambda row: row.digest))
+        for item in known:
+            if (item.columns, item.rows) == (tuple(columns), rows):
+                return item
+        return Erasure(len(known) + 1, tuple(columns), salt, rows, by, now, comment)
+
+    def _values(self, where: str) -> dict[str, pa.Array]:
+        """Return column → values, in the order of the columns' names."""
+        import pyarrow as pa
+
+        schema = self._schema()
+        try:
+            found = equalities(Predicate.parse(where, schema, "--where"))
+        except PredicateInvalid as refused:
+            raise ErasureInvalid(where=where, problem=refused.problem) from refused
+        if found is None:
+            raise ErasureInvalid(where=where, problem="another condition")
+        arrays = {}
+        for name in sorted(found):
+            kind = schema.field(name).type
+            problem = erasable_problem(kind)
+            try:
+                arrays[name] = found[name].unique(maintain_order=True).to_arrow().cast(kind)
+            except pa.ArrowException:
+                problem = problem or f"a value that a column of type {kind} cannot have"
+            if problem is not None:
+                raise ErasureInvalid(where=where, problem=f"in column '{name}': {problem}")
+        return arrays
+
+    def _schema(self) -> pa.Schema:
+        """Return the columns of the files of the newest window; none if nothing was loaded."""
+        import pyarrow as pa
+
+        for state in reversed(self.ledger.windows.all()):
+            if state.sealed and state.plan_digest is not None:
+                found = self.contents.columns_of_plan(state.window.sequence, state.plan_digest)
+                if found is not None:
+                    return found
+        return pa.schema([])
+
+    def record(self, erasure: Erasure) -> Erasure:
+        """Write an erasure down: no plan that is made from now on has its rows.
+
+        Returns:
+            It, with the number that it got.
+        """
+        known = newest_erasure(self.storage, self.roots.work) or 0
+        while erasure.number > known:
+            path = layout.erasure_file(self.roots.work, erasure.number)
+            if self.storage.write_once(path, pretty(erasure.to_json())):
+                return erasure
+            # Another process took the number.
+            known, erasure = erasure.number, replace(erasure, number=erasure.number + 1)
+        return erasure
+
+    def look(self, named: Sequence[Erasure]) -> tuple[ErasedFile, ...]:
+        """Return the published files that have erased rows, and the staged ones."""
+        known = self.ledger.known_partitions()
+        found = [
+            file for item in known for file in self.standing.found(item.state.partition, named)
+        ]
+        return (*found, *self._waiting(known, named))
+
+    def erase(
+        self,
+        named: Sequence[Erasure],
+        said: Approval,
+        owner: str,
+        read_again: ReadAgain,
+        told: Callable[[str], None],
+    ) -> ErasureReport:
+        """Erase rows everywhere, as far as that is possible now.
+
+        Args:
+            named: all erasures that are written down.
+            said: who erases them.
+            owner: the run.
+            read_again: reads a window again.
+            told: called with what is being done.
+
+        Returns:
+            What was erased, and what was not.
+        """
+        left: list[ErasedFile] = []
+        files: list[ErasedFile] = []
+        for item in self.ledger.known_partitions():
+            told(f"looking through {item.state.partition}")
+            try:
+                partition = item.state.partition
+                files += self.standing.erase(partition, named, said, owner, said.at)
+            except TidegateError as refused:
+                left.append(ErasedFile(str(item.state.partition), 0, str(refused)))
+        files += self._replayed(named, read_again, left, owner, said.at)
+        told("looking through files that are kept")
+        files += self._swept(named, left)
+        numbers = tuple(item.number for item in named)
+        report = ErasureReport(numbers, tuple(files), tuple(left), said.at)
+        if not left:
+            at = f"{said.at:%Y%m%dT%H%M%S%f}"
+            path = layout.erasure_report(self.roots.work, numbers[-1], at)
+            self.storage.write_once(path, pretty(report.to_json()))
+        return report
+
+    def _waiting(
+        self, known: Sequence[KnownPartition], named: Sequence[Erasure]
+    ) -> Iterator[ErasedFile]:
+        """Yield staged files with erased rows that a later revision may have."""
+        for item in known:
+            for brought in _coming(item):
+                yield from self._staged(brought, named)
+
+    def _staged(self, brought: Contribution, named: Sequence[Erasure]) -> Iterator[ErasedFile]:
+        columns = self.contents.columns_of_plan(brought.window, brought.plan_digest)
+        for part in self.contents.parts_of(brought):
+            path = f"{self.roots.work}/{part.staged}"
+            if not self.storage.exists(path):
+                continue
+            form = self.config.target.part_format.of_file(path)
+            told = None if form.kind.has_columns else columns
+            rows = erased_in(path, form, named, told)
+            if rows:
+                yield ErasedFile(path, rows, _READ_AGAIN)
+
+    def _replayed(
+        self,
+        named: Sequence[Erasure],
+        read_again: ReadAgain,
+        left: list[ErasedFile],
+        owner: str,
+        now: datetime,
+    ) -> Iterator[ErasedFile]:
+        """Read windows again whose staged files somebody may still publish."""
+        known = self.ledger.known_partitions()
+        waiting = tuple(self._waiting(known, named))
+        by_window: dict[int, list[ErasedFile]] = {}
+        for file in waiting:
+            by_window.setdefault(layout.window_of(file.path) or 0, []).append(file)
+        for window, files in sorted(by_window.items()):
+            try:
+                read_again(window)
+            except TidegateError as refused:
+                left += [replace(file, done=str(refused)) for file in files]
+            else:
+                yield from files
+        for item in known if by_window else ():
+            if any(brought.late for brought in set_aside(item.contributions)):
+                try:
+                    self.committer.file_late(item.state.partition, owner, now)
+                except TidegateError as refused:
+                    left.append(ErasedFile(str(item.state.partition), 0, str(refused)))
+
+    def _kept(self, left: Sequence[ErasedFile]) -> set[str]:
+        """Return files that must not go, because something that is published later has them."""
+        kept = {file.path for file in left}
+        for item in self.ledger.known_partitions():
+            begun = item.begun.publication.adds if item.begun is not None else ()
+            # Those with erased rows have been dealt with.
+            coming = [part for it in _coming(item) for part in self.contents.parts_of(it)]
+            kept |= {f"{self.roots.work}/{file.staged}" for file in (*begun, *coming)}
+            standing = self.contents.standing(item.state.partition)
+            for file in standing.content if standing else ():
+                kept |= {f"{self.roots.work}/{part.staged}" for part in file.made_of}
+        return {posixpath.normpath(path) for path in kept}
+
+    def _swept(self, named: Sequence[Erasure], left: list[ErasedFile]) -> Iterator[ErasedFile]:
+        """Take erased rows out of everything that is kept, and that no revision needs."""
+        work = self.roots.work
+        names = [
+            name
+            for name in self.storage.list_files(work)
+            if name.split("/")[0] in layout.TREES and _has_rows(name)
+        ]
+        # What is listed and needed is known afterwards, whatever happens meanwhile.
+        busy, kept, aside = self._loading(named, left), self._kept(left), self._put_aside()
+        for name in names:
+            path = f"{work}/{name}"
+            if busy is not None and path.startswith(busy):
+                continue
+            if posixpath.basename(name).startswith("."):
+                if path.endswith(_NEW):
+                    self._put_in_place(path)
+                continue
+            if path in kept:
+                continue
+            if path in aside:
+                yield from self._written_anew(path, named, left)
+            else:
+                yield from self._deleted(path, named)
+        if self.roots.late is not None:
+            for name in late_files(self.storage, self.roots.late, self.config.name):
+                if _has_rows(name):
+                    yield from self._written_anew(f"{self.roots.late}/{name}", named, left)
+
+    def _loading(self, named: Sequence[Erasure], left: list[ErasedFile]) -> str | None:
+        """Return the directory of the window that a run is loading; None if there is none."""
+        state = self.ledger.windows.open()
+        if state is None:
+            return None
+        sequence = state.window.sequence
+        root = layout.window_root(self.roots.work, sequence)
+        uri = self.ledger.plans.uri(sequence)
+        try:
+            leaves_out = uri is not None and read_plan(self.storage, uri).erased
+        except (StateFileLost, StateFileDamaged):
+            leaves_out = None
+        if leaves_out != named[-1].number:
+            run = f"window {sequence} is being loaded; finish it with `tidegate load PIPELINE`"
+            left.append(ErasedFile(root, 0, run))
+        return f"{root}/"
+
+    def _put_aside(self) -> set[str]:
+        """Return the quarantined rows of plans in effect, for which people look."""
+        found: set[str] = set()
+        for state in self.ledger.windows.all():
+            if state.plan_digest is None:
+                continue
+            root = layout.plan_root(self.roots.work, state.window.sequence, state.plan_digest)
+            for name in self.storage.list_names(layout.messages_root(root)):
+                path = f"{layout.messages_root(root)}/{name}"
+                try:
+                    staged = read_stored(self.storage, path, CommitMessage).staged
+                except (StateFileLost, StateFileDamaged):
+                    continue
+                found |= {f"{root}/{part.staged}" for part in staged.quarantined}
+            late = f"{root}/{layout.LATE_QUARANTINE}"
+            found |= {f"{late}/{name}" for name in self.storage.list_files(late)}
+        return found
+
+    def _deleted(self, path: str, named: Sequence[Erasure]) -> Iterator[ErasedFile]:
+        """Delete a file that nothing needs if it has erased rows, or may have some."""
+        form, columns, rows = form_of_name(path), None, None
+        done = _DELETED
+        if not form.kind.has_columns:
+            form = self.config.target.part_format.of_file(path)
+            columns = self._planned_columns(path)
+        try:
+            if columns is not None or form.kind.has_columns:
+                rows = erased_in(path, form, named, columns)
+        except StandingFileUnreadable:
+            # Half a file of a process that died, or one of rows on their way between tasks.
+            pass
+        if rows == 0:
+            return
+        if rows is None:
+            done = _UNREAD
+        self.storage.delete(path)
+        self.storage.sync(posixpath.dirname(path))
+        yield ErasedFile(path, rows or 0, done)
+
+    def _planned_columns(self, path: str) -> pa.Schema | None:
+        """Return the columns of a file as its plan had them; None if the plan is lost."""
+        digest = layout.digest_of_part(path)
+        if digest is None:
+            return None
+        for state in self.ledger.windows.all():
+            window = state.window.sequence
+            if self.storage.exists(layout.plan_root(self.roots.work, window, digest)):
+                return self.contents.columns_of_plan(window, digest)
+        return None
+
+    def _written_anew(
+        self, path: str, named: Sequence[Erasure], left: list[ErasedFile]
+    ) -> Iterator[ErasedFile]:
+        """Write a file that nobody publishes without erased rows, under its name."""
+        form = form_of_name(path)
+        try:
+            rows = erased_in(path, form, named)
+            if not rows:
+                return
+            folder, name = posixpath.split(path)
+            new = f"{folder}/.{name}{_NEW}"
+            self.storage.delete(new)
+            write_without(path, self.storage.open_new(new), form, named)
+            self.storage.sync(new)
+            self.storage.delete(path)
+            self._put_in_place(new)
+        except TidegateError as refused:
+            left.append(ErasedFile(path, 0, str(refused)))
+            return
+        yield ErasedFile(path, rows, _WITHOUT)
+
+    def _put_in_place(self, new: str) -> None:
+        """Give a file that was written anew its name, unless that was not to be yet."""
+        folder, name = posixpath.split(new)
+        path = f"{folder}/{name.removeprefix('.').removesuffix(_NEW)}"
+        if not self.storage.exists(path):
+            self.storage.link_new(new, path)
+            self.storage.sync(folder)
+        self.storage.delete(new)
+
+
+def _coming(item: KnownPartition) -> Iterator[Contribution]:
+    """Yield what a later revision of a partition may have that the current one has not."""
+    stood = item.newest.contributions if item.newest else {}
+    for brought in counting(item.contributions):
+        if stood.get(str(brought.window)) != brought.plan_digest:
+            yield brought
+    yield from set_aside(item.contributions)
+
+
+def _has_rows(name: str) -> bool:
+    """Return whether a file has rows: part files, those in the place of one, and exchanged rows."""
+    plain = posixpath.basename(name).removesuffix(_NEW).removeprefix(".")
+    return layout.is_part_file(plain) or name.endswith(".arrow")

@@ -1,0 +1,138 @@
+"""Find erased rows by the fingerprints of their values.
+
+A fingerprint is told of the text of a value, so that it outlives a wider type of its column.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tidegate.model.erasure import Fingerprint
+from tidegate.model.wire import canonical
+from tidegate.physical.arrays import boolean_column, integer_column
+from tidegate.read.row_hash import hash_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from tidegate.model.erasure import Erasure
+    from tidegate.physical.arrays import Flags, Integers
+
+_BUCKETS = 1 << 16
+_TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+
+
+def erasable_problem(kind: pa.DataType) -> str | None:
+    """Return why values of a type identify no row that is erased; None if they do."""
+    if _is_text(kind) or pa.types.is_integer(kind) or pa.types.is_date(kind):
+        return None
+    return f"a value of type {kind} is compared by no text; use text, whole numbers or dates"
+
+
+def fingerprints(columns: Sequence[pa.Array], salt: str) -> tuple[Fingerprint, ...]:
+    """Return the fingerprints of rows.
+
+    Args:
+        columns: of equal length, of types without an `erasable_problem`, and without NULL.
+        salt: of the erasure.
+    """
+    texts = [_texts(column) for column in columns]
+    buckets = _buckets(texts)
+    found = zip(*(text.to_pylist() for text in texts), strict=True)
+    return tuple(
+        Fingerprint(_digest(salt, row), int(bucket))
+        for row, bucket in zip(found, buckets, strict=True)
+    )
+
+
+class ErasedRows:
+    """The rows that some erasures name, in batches of one schema.
+
+    Args:
+        erasures: in any order; those of columns that the schema does not have name no row.
+        schema: of the batches.
+    """
+
+    def __init__(self, erasures: Iterable[Erasure], schema: pa.Schema) -> None:
+        by_columns: dict[tuple[tuple[str, ...], str], list[Fingerprint]] = defaultdict(list)
+        for item in erasures:
+            fits = all(
+                name in schema.names and erasable_problem(schema.field(name).type) is None
+                for name in item.columns
+            )
+            if fits:
+                by_columns[item.columns, item.salt] += item.rows
+        self._named = [_Named(columns, salt, rows) for (columns, salt), rows in by_columns.items()]
+        self.columns = tuple(
+            name for name in schema.names if any(name in columns for columns, _salt in by_columns)
+        )
+        """The columns that have to be read to tell; none: no row is erased."""
+
+    def mask(self, batch: pa.RecordBatch) -> Flags:
+        """Return which rows are erased.
+
+        Args:
+            batch: with at least `columns`.
+        """
+        erased: Flags = np.zeros(batch.num_rows, np.bool_)
+        for named in self._named:
+            named.note(batch, erased)
+        return erased
+
+    def left(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the other rows."""
+        erased = self.mask(batch)
+        return batch.filter(boolean_column(~erased)) if erased.any() else batch
+
+
+class _Named:
+    """What is erased by the values of the same columns."""
+
+    def __init__(self, columns: tuple[str, ...], salt: str, rows: Sequence[Fingerprint]) -> None:
+        self._columns = columns
+        self._salt = salt
+        self._digests = {row.digest for row in rows}
+        self._has_row = np.zeros(_BUCKETS, np.bool_)
+        self._has_row[[row.bucket for row in rows]] = True
+
+    def note(self, batch: pa.RecordBatch, erased: Flags) -> None:
+        """Set the flags of the rows that are erased."""
+        texts = [_texts(batch.column(name)) for name in self._columns]
+        asked = np.flatnonzero(self._has_row[_buckets(texts)])
+        if not len(asked):
+            return
+        # Nearly all rows are told by their bucket; the others are few.
+        rows = zip(*(text.take(integer_column(asked)).to_pylist() for text in texts), strict=True)
+        known: dict[tuple[str | None, ...], bool] = {}
+        for place, row in zip(asked.tolist(), rows, strict=True):
+            if row not in known:
+                known[row] = None not in row and _digest(self._salt, row) in self._digests
+            erased[place] |= known[row]
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    if pa.types.is_dictionary(kind):
+        return _is_text(kind.value_type)
+    return any(fits(kind) for fits in _TEXTS)
+
+
+def _texts(column: pa.Array) -> pa.Array:
+    return pc.cast(column, pa.string()) if column.type != pa.string() else column
+
+
+def _buckets(texts: Sequence[pa.Array]) -> Integers:
+    # Of each row, the highest bits of its hash, which are mixed best.
+    hashes = hash_rows(texts, len(texts[0]))
+    buckets: Integers = (hashes >> np.uint64(48)).astype(np.int64)
+    return buckets
+
+
+def _digest(salt: str, row: tuple[str | None, ...]) -> str:
+    said = canonical([salt, *row])
+    return hashlib.blake2b(said.encode(), digest_size=16).hexdigest()
