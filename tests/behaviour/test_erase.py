@@ -181,6 +181,25 @@ def test_what_is_published_changes_though_something_waits(lake: SmallLake) -> No
     assert lake.ids() == {DAY_1: [1, 2, 4, 5, 6]}
 
 
+def test_commit_that_had_begun_is_finished_and_loses_them(lake: SmallLake) -> None:
+    grown(lake, 2)
+    lake.commit({1: 2})
+    load(lake.pipeline(), interval(3))
+
+    def die() -> None:
+        raise Died
+
+    storage = LocalStorage(Interrupting(pattern=r"dt=2026-02-01/part-", happens=[die]))
+    with pytest.raises(Died):
+        lake.pipeline(storage).publish(day(1), "cli", NOW)
+
+    report = erase(lake.pipeline(), 3, 5)
+
+    assert (report.left, report.rows) == ((), 2)
+    assert lake.ids() == lake.listed_ids() == {DAY_1: [1, 2, 4, 6]}
+    assert everywhere(lake) == {1, 2, 4, 6}
+
+
 @pytest.mark.parametrize("policy", ["hold", "reject", "side", "propose"])
 def test_late_rows_that_are_set_aside_lose_them_too(lake: SmallLake, policy: str) -> None:
     side = {"side": {"path": str(lake.root / "published" / "late")}}

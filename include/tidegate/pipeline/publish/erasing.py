@@ -60,14 +60,7 @@ class StandingRows:
             StandingFileUnreadable: a file is missing or damaged.
         """
         standing = self.contents.standing(partition)
-        if standing is None:
-            return ()
-        rows = self._rows(standing, erasures)
-        folder = self.roots.partition(partition)
-        return tuple(
-            ErasedFile(f"{folder}/{name}", found, REWRITTEN, str(partition))
-            for name, found in rows.items()
-        )
+        return () if standing is None else self._files(standing, self._rows(standing, erasures))
 
     def erase(
         self,
@@ -102,17 +95,25 @@ class StandingRows:
         claim, _finished = self.finisher.claim_with_nothing_begun(partition, owner, now)
         try:
             with self.finisher.renewing(partition, claim):
-                found = self.found(partition, erasures)
                 standing = self.contents.standing(partition)
-                if not found or standing is None:
+                rows = {} if standing is None else self._rows(standing, erasures)
+                if standing is None or not rows:
                     return ()
-                draft = self._draft(standing, erasures)
+                draft = self._draft(standing, rows, erasures)
             verdict = Verdict(Outcome.PASS, (), draft.rows, "none", now)
             self.ledger.publications.propose_decided(draft, verdict, said, claim, now)
         finally:
             self.ledger.partitions.release(partition, claim)
         self.committer.commit(partition, draft.digest, owner, now, by_command=True)
-        return found
+        return self._files(standing, rows)
+
+    def _files(self, standing: Publication, rows: Mapping[str, int]) -> tuple[ErasedFile, ...]:
+        partition = standing.partition
+        folder = self.roots.partition(partition)
+        return tuple(
+            ErasedFile(f"{folder}/{name}", found, REWRITTEN, str(partition))
+            for name, found in rows.items()
+        )
 
     def _rows(self, standing: Publication, erasures: Sequence[Erasure]) -> Mapping[str, int]:
         """Return name → erased rows of the files that have some."""
@@ -126,9 +127,10 @@ class StandingRows:
         }
         return {name: found for name, found in rows.items() if found}
 
-    def _draft(self, standing: Publication, erasures: Sequence[Erasure]) -> Publication:
-        """Return the next revision, with its files made."""
-        rows = self._rows(standing, erasures)
+    def _draft(
+        self, standing: Publication, rows: Mapping[str, int], erasures: Sequence[Erasure]
+    ) -> Publication:
+        """Return the next revision, with its files made; the names of files with rows are given."""
         joined, parts = apart(standing.content, rows)
         columns = self._columns(standing)
         plain = [file for file in standing.content if file.name in rows and not file.made_of]

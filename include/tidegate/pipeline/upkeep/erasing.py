@@ -182,14 +182,10 @@ class Eraser:
         """
         left: list[ErasedFile] = []
         files: list[ErasedFile] = []
-        for item in self.ledger.known_partitions():
-            told(f"looking through {item.state.partition}")
-            try:
-                partition = item.state.partition
-                files += self.standing.erase(partition, named, said, owner, said.at)
-            except TidegateError as refused:
-                left.append(ErasedFile(str(item.state.partition), 0, str(refused)))
+        files += self._from_standing(named, said, owner, told, left)
         files += self._replayed(named, read_again, left, owner, said.at)
+        # A commit may have begun before its windows were read again; none can from now on.
+        files += self._from_standing(named, said, owner, told, left)
         told("looking through files that are kept")
         files += self._swept(named, left)
         numbers = tuple(item.number for item in named)
@@ -199,6 +195,29 @@ class Eraser:
             path = layout.erasure_report(self.roots.work, numbers[-1], at)
             self.storage.write_once(path, pretty(report.to_json()))
         return report
+
+    def _from_standing(
+        self,
+        named: Sequence[Erasure],
+        said: Approval,
+        owner: str,
+        told: Callable[[str], None],
+        left: list[ErasedFile],
+    ) -> Iterator[ErasedFile]:
+        """Take erased rows out of every current revision."""
+        failed = {file.partition for file in left}
+        for item in self.ledger.known_partitions():
+            partition = item.state.partition
+            if str(partition) in failed:
+                continue
+            told(f"looking through {partition}")
+            try:
+                # Without a claim, which would stop a run that publishes other rows.
+                if item.begun is not None or self.standing.found(partition, named):
+                    yield from self.standing.erase(partition, named, said, owner, said.at)
+            except TidegateError as refused:
+                place = self.roots.partition(partition)
+                left.append(ErasedFile(place, 0, str(refused), str(partition)))
 
     def _waiting(
         self, known: Sequence[KnownPartition], named: Sequence[Erasure]
@@ -246,7 +265,9 @@ class Eraser:
                 try:
                     self.committer.file_late(item.state.partition, owner, now)
                 except TidegateError as refused:
-                    left.append(ErasedFile(str(item.state.partition), 0, str(refused)))
+                    partition = item.state.partition
+                    place = self.roots.partition(partition)
+                    left.append(ErasedFile(place, 0, str(refused), str(partition)))
 
     def _kept(self, left: Sequence[ErasedFile]) -> set[str]:
         """Return files that must not go, because something that is published later has them."""
