@@ -405,7 +405,14 @@ class TargetConfig(Section):
         compression = self.compression or KINDS[self.format].default_compression
         said = self.csv
         csv = CsvForm(said.header, said.delimiter, said.null_value, said.quote)
-        return PartFormat(self.format, compression, csv if self.format == "csv" else None)
+        is_read_back = self.write == "upsert" or self.compaction is not None
+        return PartFormat(
+            self.format,
+            compression,
+            csv if self.format == "csv" else None,
+            # Of formats whose library writes values that it cannot read.
+            is_read_back=(self.format == "orc" and is_read_back) or None,
+        )
 
     @property
     def format_identity(self) -> dict[str, str]:

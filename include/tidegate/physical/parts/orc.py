@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from tidegate.physical.parts.protocol import PartKind, Unfit
 
 _PER_SECOND = {"ms": 10**3, "us": 10**6, "ns": 10**9}
+_LEAST_SECOND = -9_223_286_400
+"""1677-09-22: the first day of which every nanosecond since 1970 is a 64-bit integer."""
+_FIRST_BEYOND = 9_223_286_400
+"""2262-04-11: the first day of which some are not."""
 _LEAST_BATCH_ROWS = 1 << 16
 """The library copies rows in batches of a fixed size, whose memory it takes at once."""
 
@@ -38,7 +42,7 @@ class OrcParts:
 
     def writer(self, file: BinaryIO, first: pa.RecordBatch, form: PartFormat) -> OrcWriter:
         """Begin a file."""
-        return OrcWriter(file, first, form.compression)
+        return OrcWriter(file, first, form.compression, is_read_back=bool(form.is_read_back))
 
     def rows(self, path: str, form: PartFormat, columns: pa.Schema | None) -> PhysicalPartRows:
         """Open a file; ORC knows fewer types than Arrow, such as times in nanoseconds only."""
@@ -61,9 +65,13 @@ class OrcWriter:
         file: new and empty.
         first: the first row group.
         compression: the codec.
+        is_read_back: whether the library has to read the file later.
     """
 
-    def __init__(self, file: BinaryIO, first: pa.RecordBatch, compression: str) -> None:
+    def __init__(
+        self, file: BinaryIO, first: pa.RecordBatch, compression: str, *, is_read_back: bool
+    ) -> None:
+        self._is_read_back = is_read_back
         self._schema = stored_schema(first.schema)
         self._writer = orc.ORCWriter(
             file,
@@ -77,7 +85,8 @@ class OrcWriter:
         """Write one row group, mostly as a stripe.
 
         Raises:
-            ValueUnfit: other readers could not read a time that the library would write.
+            ValueUnfit: other readers could not read a time that the library would write; or itself,
+                if it has to.
         """
         for name in odd_columns(rows, _before_the_epoch):
             raise ValueUnfit(
@@ -85,6 +94,14 @@ class OrcWriter:
                 value="a time before 1970 that is no whole second",
                 format="orc",
                 rule=f"{name} is null or {name} >= '1970-01-01'",
+            )
+        for name in odd_columns(rows, _beyond_nanoseconds) if self._is_read_back else ():
+            least, most = "1677-09-22", "2262-04-11"
+            raise ValueUnfit(
+                column=name,
+                value=f"a time that is not from {least} to {most}",
+                format="orc",
+                rule=f"{name} is null or ({name} >= '{least}' and {name} < '{most}')",
             )
         # A copy that begins where its buffers begin: the library writes other values of the structs
         # of a slice.
@@ -102,6 +119,14 @@ def _before_the_epoch(values: pl.Expr, kind: Any) -> pl.Expr | None:
         return None
     count, second = values.to_physical(), _PER_SECOND[kind.time_unit]
     return (count < 0) & (count % second != 0)
+
+
+def _beyond_nanoseconds(values: pl.Expr, kind: Any) -> pl.Expr | None:
+    """Return where Arrow's reader fails, which has all times of ORC in nanoseconds."""
+    if not isinstance(kind, pl.Datetime) or kind.time_unit == "ns":
+        return None
+    count, second = values.to_physical(), _PER_SECOND[kind.time_unit]
+    return (count < _LEAST_SECOND * second) | (count >= _FIRST_BEYOND * second)
 
 
 def _refusal(kind: pa.DataType) -> str | None:

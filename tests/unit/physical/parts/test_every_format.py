@@ -185,14 +185,29 @@ def test_numbers_that_are_not_finite_come_back(form: PartFormat, tmp_path: Path)
         ("json", [{"a": math.nan}], pa.struct([("a", pa.float64())]), "between"),
         ("orc", [EPOCH - timedelta(microseconds=1)], pa.timestamp("us"), "x >= '1970-01-01'"),
         ("orc", [[EARLY.replace(microsecond=1)]], pa.list_(pa.timestamp("us", "UTC")), "1970"),
+        ("orc", [datetime(2262, 4, 11, tzinfo=UTC)], pa.timestamp("us", "UTC"), "x < '2262-04-11'"),
+        (
+            "orc",
+            [datetime(1677, 9, 21, 23, tzinfo=UTC)],
+            pa.timestamp("ms", "UTC"),
+            "x >= '1677-09-22'",
+        ),
     ],
-    ids=["NaN", "nested infinity", "NaN in a struct", "before the epoch", "nested time"],
+    ids=[
+        "NaN",
+        "nested infinity",
+        "NaN in a struct",
+        "before the epoch",
+        "nested time",
+        "beyond nanoseconds",
+        "before nanoseconds",
+    ],
 )
 def test_value_that_a_format_cannot_spell_is_refused_by_its_column(
     format_: str, values: list[Any], kind: pa.DataType, rule: str
 ) -> None:
     rows = pa.RecordBatch.from_arrays([pa.array(values, kind)], ["x"])
-    form = PartFormat(format_, KINDS[format_].default_compression)
+    form = PartFormat(format_, KINDS[format_].default_compression, is_read_back=True)
 
     with pytest.raises(ValueUnfit, match=r"column 'x'") as refused:
         written([rows], form)
@@ -207,6 +222,22 @@ def test_whole_seconds_before_the_epoch_are_written_as_orc(tmp_path: Path) -> No
 
     with open_part(path, form, rows.schema) as file:
         assert next(iter(file.batches(["x"]))).column("x").to_pylist() == [EARLY, None]
+
+
+def test_times_at_the_ends_of_nanoseconds_are_read_back_from_orc(tmp_path: Path) -> None:
+    form = PartFormat("orc", is_read_back=True)
+    ends = [datetime(1677, 9, 22, tzinfo=UTC), datetime(2262, 4, 10, 23, 59, 59, 999999, UTC)]
+    rows = pa.RecordBatch.from_pydict({"x": ends})
+    path = stored_at(tmp_path, written([rows], form), form)
+
+    with open_part(path, form, rows.schema) as file:
+        assert next(iter(file.batches(["x"]))).column("x").to_pylist() == ends
+
+
+def test_years_that_nothing_here_reads_are_written_as_orc() -> None:
+    rows = pa.RecordBatch.from_pydict({"x": [datetime(9999, 12, 31, tzinfo=UTC)]})
+
+    assert written([rows], PartFormat("orc"))
 
 
 UNFIT = {
