@@ -18,7 +18,7 @@ EVERY = 9
 """Changes between two sweeps."""
 
 
-@pytest.mark.parametrize("offset", [0, 4])
+@pytest.mark.parametrize("offset", [0, pytest.param(4, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS.keys())
 def test_life_swept_between_its_changes_ends_as_an_undisturbed_one(
     tmp_path: Path, scenario: Scenario, offset: int

@@ -97,8 +97,8 @@ def names(ran: Ran) -> list[tuple[int, str]]:
 @pytest.mark.parametrize(
     ("verbs", "every", "stride"),
     [
-        pytest.param(PAIRED, 11, 13, id="of all verbs"),
-        pytest.param(READING, 1, 11, id="that read the source"),
+        pytest.param(PAIRED, 19, 17, id="of all verbs"),
+        pytest.param(READING, 1, 29, id="that read the source"),
         pytest.param(PAIRED, 1, 1, marks=pytest.mark.slow, id="of all verbs at every step"),
     ],
 )
@@ -110,14 +110,14 @@ def test_pair_that_changes_turns_once_ends_with_every_row(
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("stride", [4, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("stride", [11, pytest.param(1, marks=pytest.mark.slow)])
 def test_pair_of_which_one_is_killed_ends_with_every_row(folder: Path, stride: int) -> None:
     pairs = ("--only", MOVING, "--beside", "load_and_publish", "--stride", str(stride))
     walked(folder, "pairs", "--how", "death", *pairs)
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.parametrize("stride", [15, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("stride", [31, pytest.param(1, marks=pytest.mark.slow)])
 def test_ledger_that_is_restored_after_a_pair_ends_with_every_row(
     folder: Path, stride: int
 ) -> None:
@@ -140,7 +140,7 @@ def test_pipeline_that_comes_second_leaves_the_target_alone(folder: Path, begin:
 @pytest.mark.parametrize(
     ("how", "stride"),
     [
-        ("death", 41),
+        ("death", 149),
         *(
             pytest.param(how, 1, marks=pytest.mark.slow)
             for how in ("change", "late", "death", "lost", "two")
@@ -164,7 +164,7 @@ def test_pair_in_every_other_way_ends_with_every_row(folder: Path, how: str) -> 
 
 @pytest.mark.timeout(1800)
 def test_races_of_three_end_with_every_row(folder: Path) -> None:
-    walked(folder, "seeds", "--count", "25")
+    walked(folder, "seeds", "--count", "16")
 
 
 @pytest.mark.slow

@@ -14,8 +14,8 @@ class Fingerprint(Value):
 
     digest: str
     """32 hexadecimal digits over the salt and the text of each value."""
-    bucket: int
-    """16 bits of the hash of these texts, so that few rows are compared by their digest."""
+    hint: int
+    """32 bits of the hash of these texts, so that few other rows are compared by their digest."""
 
 
 @dataclass(frozen=True)

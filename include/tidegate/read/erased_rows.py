@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tidegate.physical.arrays import Flags, Integers
 
 _BUCKETS = 1 << 16
+"""Of the upper half of a hint, which rules out most rows without a search."""
 _TEXTS = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 
 
@@ -43,11 +44,10 @@ def fingerprints(columns: Sequence[pa.Array], salt: str) -> tuple[Fingerprint, .
         salt: of the erasure.
     """
     texts = [_texts(column) for column in columns]
-    buckets = _buckets(texts)
+    hints = _hints(texts)
     found = zip(*(text.to_pylist() for text in texts), strict=True)
     return tuple(
-        Fingerprint(_digest(salt, row), int(bucket))
-        for row, bucket in zip(found, buckets, strict=True)
+        Fingerprint(_digest(salt, row), int(hint)) for row, hint in zip(found, hints, strict=True)
     )
 
 
@@ -99,15 +99,18 @@ class _Named:
         self._salt = salt
         self._digests = {row.digest for row in rows}
         self._has_row = np.zeros(_BUCKETS, np.bool_)
-        self._has_row[[row.bucket for row in rows]] = True
+        self._hints = np.unique(np.array([row.hint for row in rows], np.int64))
+        self._has_row[self._hints >> 16] = True
 
     def note(self, batch: pa.RecordBatch, erased: Flags) -> None:
         """Set the flags of the rows that are erased."""
         texts = [_texts(batch.column(name)) for name in self._columns]
-        asked = np.flatnonzero(self._has_row[_buckets(texts)])
+        hints = _hints(texts)
+        asked = np.flatnonzero(self._has_row[hints >> 16])
+        asked = asked[np.isin(hints[asked], self._hints)]
         if not len(asked):
             return
-        # Nearly all rows are told by their bucket; the others are few.
+        # Nearly all rows with a hint are erased ones.
         rows = zip(*(text.take(integer_column(asked)).to_pylist() for text in texts), strict=True)
         known: dict[tuple[str | None, ...], bool] = {}
         for place, row in zip(asked.tolist(), rows, strict=True):
@@ -126,11 +129,11 @@ def _texts(column: pa.Array) -> pa.Array:
     return pc.cast(column, pa.string()) if column.type != pa.string() else column
 
 
-def _buckets(texts: Sequence[pa.Array]) -> Integers:
+def _hints(texts: Sequence[pa.Array]) -> Integers:
     # Of each row, the highest bits of its hash, which are mixed best.
     hashes = hash_rows(texts, len(texts[0]))
-    buckets: Integers = (hashes >> np.uint64(48)).astype(np.int64)
-    return buckets
+    hints: Integers = (hashes >> np.uint64(32)).astype(np.int64)
+    return hints
 
 
 def _digest(salt: str, row: tuple[str | None, ...]) -> str:
