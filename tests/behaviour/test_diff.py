@@ -163,7 +163,7 @@ def test_file_that_was_swept_is_named_with_the_revisions_that_are_left(lake: Sma
 
     assert RevisionFileGone.__name__ in said
     assert str(gone) in said
-    assert "revision 3 replaced it, and `tidegate gc` deletes such files" in said
+    assert "revision 3 replaced it: `tidegate gc` or an erasure deleted it" in said
     (kept,) = re.findall(r"files are kept: ([\d, ]+)\.", said)
     assert kept == "3"
     assert diff("orders", FIRST, kept, kept)["added"] == 0

@@ -16,6 +16,7 @@ from rich.text import Text
 from tidegate.errors import (
     BoundsReversed,
     ConfigInvalid,
+    ErasureInvalid,
     InstantNotFound,
     KeyUnknown,
     LedgerAddressWrong,
@@ -49,6 +50,7 @@ NOTHING = 3
 _MISUSES = (
     BoundsReversed,
     ConfigInvalid,
+    ErasureInvalid,
     InstantNotFound,
     KeyUnknown,
     LedgerAddressWrong,

@@ -54,6 +54,9 @@ def lapse(connection: sa.Connection, row: rows.Row, *, as_shown: bool) -> str | 
     )
     if stands != row["base_revision"]:
         return f"revision {stands} stands since"
+    if (row["approval"] or {}).get("erases") is not None:
+        # It only takes rows out of what stands, whatever waits to come next.
+        return None
     shown = row["contributions"]
     fresh = [
         item

@@ -31,6 +31,12 @@ class Erasure(Value):
     by: str
     at: datetime
     comment: str = ""
+    is_past: bool | None = field(default=None, metadata={SPARSE: True})
+    """Whether the rows of later windows may lack one of the columns, because only earlier ones had
+    it; None: they may not, since the erased rows could not be told among them."""
+    instead: tuple[int, ...] | None = field(default=None, metadata={SPARSE: True})
+    """Earlier erasures that name the same rows by columns which later windows may lack; None: none.
+    """
 
 
 @dataclass(frozen=True)
@@ -43,7 +49,9 @@ class ErasedFile(Value):
     done: str
     """What was done with it."""
     partition: str | None = field(default=None, metadata={SPARSE: True})
-    """Text of the partition; None: it is not one of a partition's content."""
+    """Text of the partition, if that is known."""
+    is_published: bool | None = field(default=None, metadata={SPARSE: True})
+    """Whether it is one of the partition's content; None: it is not."""
 
 
 @dataclass(frozen=True)
@@ -59,4 +67,4 @@ class ErasureReport(Value):
     @property
     def rows(self) -> int:
         """The rows that were erased of what is published."""
-        return sum(file.rows for file in self.files if file.partition is not None)
+        return sum(file.rows for file in self.files if file.is_published)

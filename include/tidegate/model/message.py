@@ -87,7 +87,11 @@ class Staged(Value):
     held: tuple[HeldPartition, ...] = ()
     """Rows by path."""
     rows_erased: int | None = field(default=None, metadata={SPARSE: True})
-    """Rows that were left out because they are erased; None: there were none."""
+    """Rows that were left out because they are erased; None: there were none. Not among those read.
+    """
+    emptied: tuple[Partition, ...] | None = field(default=None, metadata={SPARSE: True})
+    """Where they would have been, if the window's rows replace those of their partitions; None:
+    they do not."""
 
 
 @dataclass(frozen=True)

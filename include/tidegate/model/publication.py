@@ -74,6 +74,8 @@ class Approval(Value):
     by: str
     at: datetime
     comment: str = ""
+    erases: int | None = field(default=None, metadata={SPARSE: True})
+    """The newest erasure whose rows the revision takes out of what stood; None: it is an answer."""
 
 
 @dataclass(frozen=True)

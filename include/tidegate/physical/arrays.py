@@ -124,6 +124,11 @@ def zero_of(kind: pa.DataType) -> pa.Scalar:
     return pa.Array.from_buffers(kind, 1, [None, zeros])[0]
 
 
+def no_rows(schema: pa.Schema) -> pa.RecordBatch:
+    """Return a batch of a schema without rows."""
+    return pa.RecordBatch.from_arrays([pa.nulls(0, item.type) for item in schema], schema=schema)
+
+
 def repeated_text(text: str, rows: int) -> pa.StringArray:
     """Return a column with the same text in every row."""
     encoded = text.encode()

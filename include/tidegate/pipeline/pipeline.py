@@ -23,7 +23,7 @@ from tidegate.pipeline.upkeep.retiring import Retirer
 from tidegate.pipeline.upkeep.revision_files import RevisionFiles
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime, timedelta
     from pathlib import Path
 
@@ -133,22 +133,35 @@ class Pipeline(LoadSteps, PublishSteps):
         """Delete what `garbage` found, unless it is needed by now, and return what was deleted."""
         return self._sweeper.sweep(garbage)
 
-    def erasure(self, where: str, by: str, now: datetime, comment: str = "") -> Erasure:
+    def erasure(
+        self,
+        where: str | None,
+        by: str,
+        now: datetime,
+        comment: str = "",
+        instead: Sequence[int] = (),
+    ) -> Erasure:
         """Return the erasure that a condition describes, which may have been written down before.
 
         Raises:
-            ErasureInvalid: it does not name values of columns of the published files.
+            ErasureInvalid: it does not name values of columns of the published files, or an
+                earlier erasure that it replaces does not exist.
             TargetOwned, WorkUnfit, WorkOwned, LedgerLost, PipelineChanged: target and work
                 directory are not the pipeline's own.
         """
         self.own(now)
-        return self._eraser.named(where, by, now, comment)
+        return self._eraser.named(where, by, now, comment, instead)
 
     @keeping_ledger_open
     def to_erase(self, erasure: Erasure) -> tuple[ErasedFile, ...]:
         """Return the published and staged files that have rows of an erasure. Changes nothing."""
         with self._forgotten.naming():
             return self._eraser.look([erasure])
+
+    @keeping_ledger_open
+    def lacking(self, erasure: Erasure) -> Mapping[str, int]:
+        """Return partition → its published files without a column that an erasure names."""
+        return self._eraser.lacking(erasure)
 
     @keeping_ledger_open
     def erase(

@@ -62,7 +62,7 @@ class ErasedRows:
     def __init__(self, erasures: Iterable[Erasure], schema: pa.Schema) -> None:
         by_columns: dict[tuple[tuple[str, ...], str], list[Fingerprint]] = defaultdict(list)
         for item in erasures:
-            fits = all(
+            fits = bool(item.columns) and all(
                 name in schema.names and erasable_problem(schema.field(name).type) is None
                 for name in item.columns
             )

@@ -82,6 +82,9 @@ def emptied(
     target = PipelineConfig.from_resolved(scan.config).target if _overwrites(scan) else None
     if target is not None and target.is_static:
         emptied = {target.only_partition}
+    elif target is not None:
+        # What replaced their rows is erased.
+        emptied = {it for message in messages for it in message.staged.emptied or ()}
     elif scan.read_whole:
         whole = PartitionGroups(scan.read_whole)
         emptied = {partition for partition in known() if partition in whole}
@@ -117,7 +120,7 @@ def summary_of(messages: Sequence[CommitMessage], scan: ScanPlan) -> RunSummary:
         rows_read=rows_read,
         rows_kept=rows_kept,
         rows_quarantined=aside,
-        rows_elsewhere=rows_read - rows_kept - aside - erased if is_rebuild else 0,
+        rows_elsewhere=rows_read - rows_kept - aside if is_rebuild else 0,
         rows_erased=erased or None,
         rows_future=sum(message.staged.event_times.future for message in messages),
         rule_hits=sum_by_name(message.staged.rule_hits for message in messages),

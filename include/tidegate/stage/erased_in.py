@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, BinaryIO
 
-import pyarrow as pa
-
+from tidegate.physical.arrays import no_rows
 from tidegate.read.erased_rows import ErasedRows
 from tidegate.stage.part_file import PartFileWriter
 from tidegate.stage.standing_rows import batch_rows, opened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    import pyarrow as pa
 
     from tidegate.model.erasure import Erasure
     from tidegate.model.part_format import PartFormat
@@ -42,26 +43,30 @@ def erased_in(
         return sum(int(erased.mask(batch).sum()) for batch in batches)
 
 
-def write_without(path: str, to: BinaryIO, form: PartFormat, erasures: Iterable[Erasure]) -> None:
+def write_without(
+    path: str,
+    to: BinaryIO,
+    form: PartFormat,
+    erasures: Iterable[Erasure],
+    columns: pa.Schema | None = None,
+) -> None:
     """Write the rows of a file that are not erased; a file without rows if all are.
 
     Args:
-        path: of the file, which has the names and types of its columns.
+        path: of the file.
         to: the new file, which is closed at the end.
         form: how the file was written, and the new one is.
         erasures: that name the rows.
+        columns: of the file, as its plan had them; None: as the file says.
 
     Raises:
         StandingFileUnreadable: the file is missing or damaged.
         StorageFull: no space is left (Transient).
     """
-    with opened(path, form) as file:
+    with opened(path, form, columns) as file:
         names = file.schema.names
         erased = ErasedRows(erasures, file.schema)
-        nothing = pa.RecordBatch.from_arrays(
-            [pa.nulls(0, column.type) for column in file.schema], schema=file.schema
-        )
-        writer = PartFileWriter(to, nothing, form)
+        writer = PartFileWriter(to, no_rows(file.schema), form)
         try:
             for batch in file.batches(names, batch_rows(file, names)):
                 left = erased.left(batch)

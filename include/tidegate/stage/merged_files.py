@@ -22,7 +22,7 @@ from tidegate.model.nearness import listed_with_nearest
 from tidegate.model.part_format import PARQUET, PartFormat
 from tidegate.model.wire import text_digest
 from tidegate.physical import BATCH_ROWS
-from tidegate.physical.arrays import integer_column
+from tidegate.physical.arrays import integer_column, no_rows
 from tidegate.read.erased_rows import ErasedRows
 from tidegate.read.sorted_rows import RowOrder
 from tidegate.read.upsert import NewestChanges, conformed, ordered_changes, replaced
@@ -298,10 +298,7 @@ class Merge:
         return parts
 
     def _empty(self, staged: str, form: PartFormat) -> PartFile:
-        nothing = pa.RecordBatch.from_arrays(
-            [pa.nulls(0, column.type) for column in self._columns], schema=self._columns
-        )
-        file = PartFileWriter(self._open_file(staged), nothing, form)
+        file = PartFileWriter(self._open_file(staged), no_rows(self._columns), form)
         file.close()
         length, sha256 = file.target.length, file.target.sha256
         name = posixpath.basename(staged)

@@ -21,7 +21,6 @@ from tidegate.model.partition import DEFAULT_NAME, Partition, PartitionField
 from tidegate.model.row_kind import CHANGE_TYPE
 from tidegate.physical.arrays import boolean_column, flags, repeated_text
 from tidegate.physical.parts import check_fit
-from tidegate.read.erased_rows import ErasedRows
 from tidegate.read.sorted_rows import RowOrder, order_problem
 from tidegate.read.upsert import removes_row
 from tidegate.stage import layout
@@ -37,7 +36,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from tidegate.config import PipelineConfig, RowRule, TargetConfig
-    from tidegate.model.erasure import Erasure
     from tidegate.model.sort_key import SortKey
     from tidegate.stage.handing_on import HandedOn
     from tidegate.stage.whole_copy import WholePart
@@ -68,13 +66,11 @@ class StageSpec:
     """The columns that identify a row, of which none may be NULL."""
     sort_by: tuple[SortKey, ...] = ()
     """The order of the rows in a part file; empty keeps that of the source."""
-    erasures: tuple[Erasure, ...] = ()
-    """Whose rows are left out."""
 
     @property
     def of_assembly(self) -> StageSpec:
         """How handed-on rows, which were judged before, are written."""
-        return replace(self, rules=(), only=frozenset(), erasures=())
+        return replace(self, rules=(), only=frozenset())
 
     @staticmethod
     def limits_of(target: TargetConfig) -> WriteLimits:
@@ -90,11 +86,7 @@ class StageSpec:
 
     @classmethod
     def of(
-        cls,
-        config: PipelineConfig,
-        planned_at: datetime,
-        only: Iterable[Partition] = (),
-        erasures: tuple[Erasure, ...] = (),
+        cls, config: PipelineConfig, planned_at: datetime, only: Iterable[Partition] = ()
     ) -> StageSpec:
         """Build it from a pipeline's configuration.
 
@@ -102,7 +94,6 @@ class StageSpec:
             config: as in the plan.
             planned_at: the clock of the run, from the plan, so that a retry counts the same rows.
             only: the partitions of a rebuild.
-            erasures: whose rows are left out.
         """
         event_time, target = config.event_time, config.target
         return cls(
@@ -118,7 +109,6 @@ class StageSpec:
             only=frozenset(only),
             keys=target.keys,
             sort_by=target.sort_by,
-            erasures=erasures,
         )
 
 
@@ -198,7 +188,6 @@ class _Attempt:
             schema, spec.fields, timezone=spec.timezone, default_name=spec.default_name
         )
         self._rules = RowRules(spec.rules, schema)
-        self._erased = ErasedRows(spec.erasures, schema)
         check_keys(schema, spec.keys)
         self._keys = spec.keys
         clock = None
@@ -224,14 +213,13 @@ class _Attempt:
         self._destinations: dict[Partition, Destination] = {}
         self._rows_read = 0
         self._rows_kept = 0
-        self._rows_erased = 0
         self._hits: Counter[str] = Counter(dict.fromkeys(self._rules.names, 0))
         self._held: defaultdict[Partition, Counter[str]] = defaultdict(Counter)
 
     def take(self, batch: pa.RecordBatch) -> None:
         """Judge one batch and hand its rows to their writers."""
         self._rows_read += batch.num_rows
-        judged = self._judged(self._without_erased(self._wanted(batch) if self._only else batch))
+        judged = self._judged(self._wanted(batch) if self._only else batch)
         self._hits.update(judged.hits)
         for rule, rows in judged.quarantined:
             self._put_aside(rule, rows)
@@ -274,7 +262,6 @@ class _Attempt:
             event_times=bounds,
             rule_hits=dict(self._hits),
             held=tuple(HeldPartition(item, tuple(sorted(rows)), dict(rows)) for item, rows in held),
-            rows_erased=self._rows_erased or None,
         )
 
     def abandon(self) -> None:
@@ -299,14 +286,6 @@ class _Attempt:
         unjudged = np.zeros(removing.num_rows, np.bool_)
         held = {rule: np.concatenate([it, unjudged]) for rule, it in judged.held.items()}
         return replace(judged, kept=pa.concat_batches([judged.kept, removing]), held=held)
-
-    def _without_erased(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Leave out erased rows before any rule could put them aside."""
-        if not self._erased.columns:
-            return batch
-        left = self._erased.left(batch)
-        self._rows_erased += batch.num_rows - left.num_rows
-        return left
 
     def _wanted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Leave out rows of partitions that are not rebuilt, before any rule is applied."""

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from tidegate.physical.parts import PartRows
 
 _THREADS = 8
+_LARGEST_WITHOUT_ROWS = 1 << 12
+"""Bytes; a header may be among them."""
 _FILES = pafs.LocalFileSystem()
 
 
@@ -76,6 +78,7 @@ def read_committed(path: str | Path, *, marker: str | None = None) -> ds.Dataset
         format_.make_fragment(path, _FILES, partition_expression=_values(found, schemas[path]))
         for found in markers
         for path in found.files
+        if not _is_without_text(path, found)
     ]
     return ds.FileSystemDataset(fragments, schema, format_, _FILES)
 
@@ -118,6 +121,14 @@ def _schema(path: str, found: StandingMarker) -> pa.Schema:
             return file.schema
     except FileNotFoundError as missing:
         raise CommittedFileMissing(path=path) from missing
+
+
+def _is_without_text(path: str, found: StandingMarker) -> bool:
+    """Return whether a file of text has no rows, and perhaps no byte, which Arrow refuses."""
+    if found.told is None or Path(path).stat().st_size > _LARGEST_WITHOUT_ROWS:
+        return False
+    with _part(path, found) as file:
+        return file.rows == 0
 
 
 def _part(path: str, found: StandingMarker) -> PartRows:

@@ -137,11 +137,19 @@ def _parsed(
     path: str, form: PartFormat, names: list[str], wanted: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     told = pa.schema([pa.field(field.name, as_spelled(field.type)) for field in wanted])
+    if not _csv(form).header and not _has_text(path, form):
+        # Arrow refuses a file without any byte.
+        return
     with opened_text(path, form.compression) as file:
         reader = csv.open_csv(file, **_options(form, names, told, wanted.names))
         for batch in reader:
             if batch.num_rows:
                 yield batch.select(wanted.names).cast(wanted)
+
+
+def _has_text(path: str, form: PartFormat) -> bool:
+    with opened_text(path, form.compression) as file:
+        return bool(file.read(1))
 
 
 def _csv(form: PartFormat) -> CsvForm:

@@ -67,6 +67,7 @@ class JsonWriter:
 
     def __init__(self, file: BinaryIO, form: PartFormat) -> None:
         self._sink = TextSink(file, form.compression)
+        self._is_empty = True
 
     def write(self, rows: pa.RecordBatch) -> None:
         """Write one row group.
@@ -85,9 +86,13 @@ class JsonWriter:
         text = io.BytesIO()
         spelled(rows).write_ndjson(text)
         self._sink.write(text.getbuffer())
+        self._is_empty = False
 
     def close(self) -> None:
-        """Write what the compression holds back."""
+        """Write what the compression holds back; of no rows an empty line, which readers skip."""
+        if self._is_empty:
+            # Arrow refuses a file without any byte.
+            self._sink.write(b"\n")
         self._sink.close()
 
 

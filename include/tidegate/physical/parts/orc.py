@@ -72,6 +72,7 @@ class OrcWriter:
         self, file: BinaryIO, first: pa.RecordBatch, compression: str, *, is_read_back: bool
     ) -> None:
         self._is_read_back = is_read_back
+        self._is_empty = True
         self._schema = stored_schema(first.schema)
         self._writer = orc.ORCWriter(
             file,
@@ -107,9 +108,12 @@ class OrcWriter:
         # of a slice.
         whole = pa.concat_batches([rows, rows.slice(0, 0)]).cast(self._schema)
         self._writer.write(pa.Table.from_batches([whole]))
+        self._is_empty = False
 
     def close(self) -> None:
-        """Write the tail."""
+        """Write the tail; the library writes none before it has seen rows."""
+        if self._is_empty:
+            self._writer.write(self._schema.empty_table())
         self._writer.close()
 
 

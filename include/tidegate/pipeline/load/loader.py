@@ -29,7 +29,7 @@ from tidegate.pipeline.load.rebuilding import rebuild_of
 from tidegate.pipeline.load.replaying import Replay, Replays
 from tidegate.pipeline.load.scanning import Scanner
 from tidegate.pipeline.load.taker import Taken, Taker
-from tidegate.pipeline.state.erasures import newest_erasure
+from tidegate.pipeline.state.erasures import erasures
 from tidegate.pipeline.state.passed_over import partitions_at
 from tidegate.pipeline.state.plan_files import (
     announces_in,
@@ -332,8 +332,7 @@ class Loader:
 
     @property
     def _scanner(self) -> Scanner:
-        erased = newest_erasure(self.storage, self.roots.work)
-        return Scanner(self.config, self.source, erased)
+        return Scanner(self.config, self.source, erasures(self.storage, self.roots.work))
 
     def _write_plan(self, uri: str, scan: ScanPlan, splits: Sequence[Split]) -> None:
         """Write the splits first; if only one of the two files was lost, the other is kept."""

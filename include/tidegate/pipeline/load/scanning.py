@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from tidegate.errors import ChangesReadWhole, PredicateInvalid, TidegateError
+from tidegate.errors import ChangesReadWhole, ErasedColumnGone, PredicateInvalid, TidegateError
 from tidegate.model.partition import Partition, Transform
 from tidegate.model.partition_value import INTERVALS
 from tidegate.model.plan import PlanTotals, ScanPlan, WindowKind, plan_digest
@@ -18,6 +18,7 @@ from tidegate.pipeline.load.rebuilt_files import RebuiltTimes
 from tidegate.pipeline.load.rehearsal import rehearse
 from tidegate.pipeline.load.replacing import check_keys, replaced_partitions
 from tidegate.pipeline.load.row_partitions import deciding_columns, partitions_of_rows
+from tidegate.pipeline.state.erasures import lasting
 from tidegate.pipeline.state.fingerprint import library_fingerprint
 from tidegate.pipeline.state.reading import Reading
 from tidegate.plan import (
@@ -36,12 +37,14 @@ from tidegate.plan.bounds import event_column, with_bounds
 from tidegate.plan.fan_out import FanOut
 from tidegate.plan.limits import limit_cut
 from tidegate.plan.order import by_age
+from tidegate.read.erased_rows import erasable_problem
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
     from tidegate.config import PipelineConfig, SplitConfig
+    from tidegate.model.erasure import Erasure
     from tidegate.model.plan import Piece, Pin, Split, Window
     from tidegate.physical import RowGroup
     from tidegate.plan.limits import Volumes
@@ -127,8 +130,13 @@ class Scanner:
 
     config: PipelineConfig
     source: Source
-    erased: int | None
-    """The number of the newest erasure."""
+    erasures: tuple[Erasure, ...]
+    """Whose rows are left out."""
+
+    @property
+    def erased(self) -> int | None:
+        """The number of the newest erasure; None: nothing was erased."""
+        return self.erasures[-1].number if self.erasures else None
 
     def digest(self, window: Window, pinned: Pin, *, again: int = 0) -> str:
         """Return the digest of a window's plan, before planning it."""
@@ -158,11 +166,14 @@ class Scanner:
             ColumnMissing, SchemaIncompatible, PartitionFieldInvalid, PredicateInvalid: the rows do
                 not have what the target, the event time or a row rule needs.
             StatsMissing: the requested order or bounds need metadata that a file does not have.
+            ErasedColumnGone: erased rows could not be told among those that are read.
             TidegateError: the source refuses that the window is published; see `Units`.
         """
         pinned = pinned_at(self.source, pin, window)
         check_keys(self.config, self.source.slicing.replaced_columns(pinned))
-        rehearse(self.config, Reading.of(self.config.source, self.source, pinned), now)
+        reading = Reading.of(self.config.source, self.source, pinned)
+        rehearse(self.config, reading, now)
+        self._check_erasable(reading)
         with _without_collections():
             found = self._find(window, pinned, now)
         scan = ScanPlan(
@@ -187,6 +198,22 @@ class Scanner:
             erased=self.erased,
         )
         return scan, found.splits
+
+    def _check_erasable(self, reading: Reading) -> None:
+        """Check that erased rows can be told among those that are read.
+
+        Raises:
+            ErasedColumnGone: a column that names some is not there, or has another type.
+        """
+        for item in lasting(self.erasures):
+            for name in item.columns:
+                is_there = name in reading.schema.names
+                kind = reading.schema.field(name).type if is_there else None
+                problem = "no such column" if kind is None else erasable_problem(kind)
+                if problem is not None:
+                    raise ErasedColumnGone(
+                        pipeline=self.config.name, number=item.number, column=name, found=problem
+                    )
 
     def _find(self, window: Window, pinned: Pin, now: datetime) -> _Found:
         self._check_reads_changes(window)

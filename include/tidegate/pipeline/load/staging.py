@@ -32,6 +32,7 @@ from tidegate.pipeline.state.reading import Reading
 from tidegate.source import open_source
 from tidegate.stage import layout
 from tidegate.stage.handing_on import HandedOn, Sharing
+from tidegate.stage.left_out import LeftOut
 from tidegate.stage.stored import read_stored
 from tidegate.stage.sub_split import AttemptPlace, StageSpec, stage_sub_split
 
@@ -204,19 +205,32 @@ class _SplitTask:
         whole: Sequence[WholePart],
     ) -> tuple[Staged, SpreadFile | None]:
         """Write part files, and the file of rows that are handed on."""
-        place, spec = self._place(sub_split), self._spec(config)
+        place, spec, left_out = self._place(sub_split), self._spec(config), None
+        schema = rows.schema
+        if self.scan.erased is not None:
+            left_out = self._left_out(config, rows, spec)
+            batches, schema = left_out.left(batches), left_out.schema
         assembly = _assembly(self.storage, self.plan_uri)
         if assembly is None:
-            staged = stage_sub_split(batches, rows.schema, spec, place, self.storage, whole)
-            return staged, None
+            staged = stage_sub_split(batches, schema, spec, place, self.storage, whole)
+            return _told(staged, left_out), None
         path = layout.attempt_exchange(sub_split.id, self.name)
-        file = SpreadFileWriter(self.storage, self.plan_uri, path, rows.schema, assembly.buckets)
+        file = SpreadFileWriter(self.storage, self.plan_uri, path, schema, assembly.buckets)
         sharing = self._sharing(sub_split, assembly)
         handed_on = HandedOn(file.append, assembly.buckets, assembly.many, sharing)
         place = replace(place, handed_on=handed_on)
         with closing(file):
-            staged = stage_sub_split(batches, rows.schema, spec, place, self.storage, whole)
-            return staged, file.finish()
+            staged = stage_sub_split(batches, schema, spec, place, self.storage, whole)
+            return _told(staged, left_out), file.finish()
+
+    def _left_out(self, config: PipelineConfig, rows: Reading, spec: StageSpec) -> LeftOut:
+        return LeftOut(
+            _erasures(self.storage, self.plan_uri),
+            rows.schema,
+            spec,
+            config.unpublished,
+            overwrites=config.target.write == "overwrite",
+        )
 
     def _sharing(self, sub_split: SubSplit, assembly: Assembly) -> Sharing | None:
         if assembly.shares is None:
@@ -230,13 +244,14 @@ class _SplitTask:
         """Write part files of rows that others handed on, and read and judged."""
         givers, bucket = _givers(self.storage, self.plan_uri), assembly.bucket
         batches = read_spread(self.storage, self.plan_uri, givers, bucket, assembly.buckets)
-        spec, place = self._spec(config).of_assembly, self._place(sub_split)
-        staged = stage_sub_split(batches, rows.schema, spec, place, self.storage)
+        spec, place, schema = self._spec(config), self._place(sub_split), rows.schema
+        if self.scan.erased is not None:
+            schema = self._left_out(config, rows, spec).schema
+        staged = stage_sub_split(batches, schema, spec.of_assembly, place, self.storage)
         return CommitMessage(sub_split.id, self.name, replace(staged, rows_read=0))
 
     def _spec(self, config: PipelineConfig) -> StageSpec:
-        erased = _erasures(self.storage, self.plan_uri)
-        return StageSpec.of(config, self.scan.planned_at, self.scan.window.partitions, erased)
+        return StageSpec.of(config, self.scan.planned_at, self.scan.window.partitions)
 
     def _place(self, sub_split: SubSplit) -> AttemptPlace:
         return AttemptPlace(self.plan_uri, self.scan.digest, sub_split.id, self.name)
@@ -252,6 +267,14 @@ class _SplitTask:
         ):
             self.storage.delete_tree(f"{self.plan_uri}/{path}")
         self.storage.delete(f"{self.plan_uri}/{layout.attempt_exchange(sub_split.id, self.name)}")
+
+
+def _told(staged: Staged, left_out: LeftOut | None) -> Staged:
+    """Return what was staged, with what was left out of it."""
+    if left_out is None:
+        return staged
+    emptied = tuple(sorted(left_out.partitions, key=lambda item: item.path))
+    return replace(staged, rows_erased=left_out.rows or None, emptied=emptied or None)
 
 
 @functools.lru_cache(maxsize=4)

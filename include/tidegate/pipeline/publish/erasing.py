@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tidegate.model.counting import plans_of
 from tidegate.model.erasure import ErasedFile
 from tidegate.model.publication import Outcome, Publication, PublishedFile, Verdict
 from tidegate.model.wire import digest
 from tidegate.stage.erased_in import erased_in
+from tidegate.stage.standing_rows import opened
 from tidegate.target.compaction import apart
 from tidegate.target.content import difference
 
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from tidegate.pipeline.state.behind import Watch
     from tidegate.pipeline.state.places import Roots
 
-REWRITTEN = "written anew without them"
+WITHOUT = "written anew without them"
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,22 @@ class StandingRows:
         """
         standing = self.contents.standing(partition)
         return () if standing is None else self._files(standing, self._rows(standing, erasures))
+
+    def lacking(self, partition: Partition, erasure: Erasure) -> int:
+        """Count the files of the current revision without a column that an erasure names.
+
+        Raises:
+            StandingFileUnreadable: a file is missing or damaged.
+        """
+        standing = self.contents.standing(partition)
+        if standing is None:
+            return 0
+        folder, columns, lacking = self.roots.partition(partition), self._columns(standing), 0
+        for file in standing.content:
+            path = f"{folder}/{file.name}"
+            with opened(path, self._form(file), columns[file.name]) as rows:
+                lacking += not set(erasure.columns) <= {*rows.schema.names}
+        return lacking
 
     def erase(
         self,
@@ -100,6 +118,7 @@ class StandingRows:
                 if standing is None or not rows:
                     return ()
                 draft = self._draft(standing, rows, erasures)
+            said = replace(said, erases=erasures[-1].number)
             verdict = Verdict(Outcome.PASS, (), draft.rows, "none", now)
             self.ledger.publications.propose_decided(draft, verdict, said, claim, now)
         finally:
@@ -111,7 +130,7 @@ class StandingRows:
         partition = standing.partition
         folder = self.roots.partition(partition)
         return tuple(
-            ErasedFile(f"{folder}/{name}", found, REWRITTEN, str(partition))
+            ErasedFile(f"{folder}/{name}", found, WITHOUT, str(partition), is_published=True)
             for name, found in rows.items()
         )
 
@@ -149,9 +168,19 @@ class StandingRows:
             adds=tuple(made),
             removes=(*plain, *joined),
             content=(),
-            contributions=dict(standing.contributions),
+            contributions=self._known(standing),
         )
         return difference(draft, standing.content)
+
+    def _known(self, standing: Publication) -> Mapping[str, str]:
+        """Return the contributions of the current revision, as they are known now.
+
+        A window that was read again with equal rows has another plan.
+        """
+        partition = standing.partition
+        if self.ledger.partitions.get(partition).pending != "none":
+            return dict(standing.contributions)
+        return plans_of(self.ledger.contributions.to(partition))
 
     def _made(
         self,

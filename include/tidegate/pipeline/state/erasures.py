@@ -10,6 +10,8 @@ from tidegate.stage import layout
 from tidegate.stage.stored import read_stored
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from tidegate.model.plan import ScanPlan
     from tidegate.storage import Storage
 
@@ -36,6 +38,12 @@ def erasures(storage: Storage, work: str, until: int | None = None) -> tuple[Era
         read_stored(storage, layout.erasure_file(work, number), Erasure)
         for number in range(1, (last or 0) + 1)
     )
+
+
+def lasting(known: Sequence[Erasure]) -> list[Erasure]:
+    """Return the erasures by columns that the rows of every later window must have."""
+    replaced = {number for item in known for number in item.instead or ()}
+    return [item for item in known if not item.is_past and item.number not in replaced]
 
 
 def unfinished_erasures(storage: Storage, work: str) -> tuple[int, ...]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import posixpath
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tidegate.config import PipelineConfig
 from tidegate.errors import (
     ErasureInvalid,
     PredicateInvalid,
@@ -16,14 +18,17 @@ from tidegate.errors import (
     StateFileLost,
     TidegateError,
 )
+from tidegate.errors.commands import command
 from tidegate.model.counting import counting, set_aside
 from tidegate.model.erasure import ErasedFile, Erasure, ErasureReport
 from tidegate.model.message import CommitMessage
 from tidegate.model.part_format import form_of_name
 from tidegate.model.wire import pretty
+from tidegate.pipeline.publish.erasing import WITHOUT
 from tidegate.pipeline.state.erasures import erasures, newest_erasure
+from tidegate.pipeline.state.places import Roots
 from tidegate.pipeline.state.plan_files import read_plan
-from tidegate.predicate import Predicate, equalities
+from tidegate.predicate import Predicate, equalities, named_columns
 from tidegate.read.erased_rows import erasable_problem, fingerprints
 from tidegate.stage import layout
 from tidegate.stage.erased_in import erased_in, write_without
@@ -36,24 +41,22 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from tidegate.config import PipelineConfig
     from tidegate.ledger import Ledger
     from tidegate.model.ledger_rows import KnownPartition
     from tidegate.model.message import Contribution
+    from tidegate.model.part_format import PartFormat
     from tidegate.model.publication import Approval
     from tidegate.pipeline.publish.committer import Committer
     from tidegate.pipeline.publish.content import Contents
     from tidegate.pipeline.publish.erasing import StandingRows
-    from tidegate.pipeline.state.places import Roots
     from tidegate.storage import Storage
 
     ReadAgain = Callable[[int], None]
     """Reads a window again, with the erasures as they are now."""
 
 _DELETED = "deleted"
-_UNREAD = "deleted without a look, because it does not say its columns"
+_UNREAD = "deleted although it could not be read"
 _READ_AGAIN = "its window was read again without them"
-_WITHOUT = "written anew without them"
 _NEW = ".erased"
 """The end of the hidden name of a file that takes the place of another one."""
 
@@ -74,68 +77,107 @@ class Eraser:
     standing: StandingRows
     committer: Committer
 
-    def named(self, where: str, by: str, now: datetime, comment: str = "") -> Erasure:
+    def named(
+        self,
+        where: str | None,
+        by: str,
+        now: datetime,
+        comment: str = "",
+        instead: Sequence[int] = (),
+    ) -> Erasure:
         """Return the erasure that a condition describes: a new one, or the one that it was before.
 
         Args:
-            where: such as `customer_id in (17, 18)`.
+            where: such as `customer_id in (17, 18)`; None: only that others are replaced.
             by: who asks.
             now: the clock.
             comment: why.
+            instead: numbers of earlier ones whose columns later windows need not have any more.
 
         Raises:
-            ErasureInvalid: it does not name values of columns of the published files.
+            ErasureInvalid: an earlier one does not exist, or the condition does not name values of
+                columns in the published files.
         """
         import pyarrow as pa
 
         known = erasures(self.storage, self.roots.work)
         # The same salt in all of them tells an erasure that was named before.
         salt = known[0].salt if known else os.urandom(16).hex()
-        columns = self._values(where)
+        missing = sorted({*instead} - {item.number for item in known})
+        if missing:
+            problem = f"no erasure {missing[0]}; there are {len(known) or 'none'}"
+            raise ErasureInvalid(where=where or "", problem=problem)
+        columns, is_past = self._values(where) if where is not None else ({}, True)
         combined = list(itertools.product(*(values.to_pylist() for values in columns.values())))
         arrays = [
             pa.array(values, kind.type)
             for values, kind in zip(zip(*combined, strict=True), columns.values(), strict=True)
         ]
         rows = tuple(sorted(fingerprints(arrays, salt), key=lambda row: row.digest))
+        told = (is_past or None, tuple(instead) or None)
         for item in known:
-            if (item.columns, item.rows) == (tuple(columns), rows):
+            same = (item.columns, item.rows, item.is_past, item.instead)
+            if same == (tuple(columns), rows, *told):
                 return item
-        return Erasure(len(known) + 1, tuple(columns), salt, rows, by, now, comment)
+        number = len(known) + 1
+        return Erasure(number, tuple(columns), salt, rows, by, now, comment, *told)
 
-    def _values(self, where: str) -> dict[str, pa.Array]:
-        """Return column → values, in the order of the columns' names."""
+    def _values(self, where: str) -> tuple[dict[str, pa.Array], bool]:
+        """Return column → values, in the order of the columns' names.
+
+        And whether the newest window lacks one of them.
+        """
         import pyarrow as pa
 
-        schema = self._schema()
+        newest, schema = self._schemas(where)
+        for name in sorted(set(schema.names).intersection(_named(where))):
+            problem = _problem(schema, name)
+            if problem is not None:
+                raise ErasureInvalid(where=where, problem=f"in column '{name}': {problem}")
         try:
             found = equalities(Predicate.parse(where, schema, "--where"))
         except PredicateInvalid as refused:
             raise ErasureInvalid(where=where, problem=refused.problem) from refused
         if found is None:
-            raise ErasureInvalid(where=where, problem="another condition")
+            raise ErasureInvalid(where=where, problem="a condition that names no values")
         arrays = {}
         for name in sorted(found):
             kind = schema.field(name).type
-            problem = erasable_problem(kind)
             try:
                 arrays[name] = found[name].unique(maintain_order=True).to_arrow().cast(kind)
-            except pa.ArrowException:
-                problem = problem or f"a value that a column of type {kind} cannot have"
-            if problem is not None:
-                raise ErasureInvalid(where=where, problem=f"in column '{name}': {problem}")
-        return arrays
+            except pa.ArrowException as unfit:
+                problem = f"in column '{name}': a value that one of type {kind} cannot have"
+                raise ErasureInvalid(where=where, problem=problem) from unfit
+        is_past = not all(
+            name in newest.names and erasable_problem(newest.field(name).type) is None
+            for name in arrays
+        )
+        return arrays, is_past
 
-    def _schema(self) -> pa.Schema:
-        """Return the columns of the files of the newest window; none if nothing was loaded."""
+    def _schemas(self, where: str) -> tuple[pa.Schema, pa.Schema]:
+        """Return the columns of the newest window, and those among which a condition names some.
+
+        A column that only earlier windows had is taken from the newest of them.
+        """
         import pyarrow as pa
 
+        newest, found = None, pa.schema([])
+        wanted = _named(where)
         for state in reversed(self.ledger.windows.all()):
-            if state.sealed and state.plan_digest is not None:
-                found = self.contents.columns_of_plan(state.window.sequence, state.plan_digest)
-                if found is not None:
-                    return found
-        return pa.schema([])
+            if not state.sealed or state.plan_digest is None:
+                continue
+            columns = self.contents.columns_of_plan(state.window.sequence, state.plan_digest)
+            if columns is None:
+                continue
+            newest = columns if newest is None else newest
+            fits = [it for it in columns if it.name not in found.names or _is_better(it, found)]
+            others = [it for it in found if it.name not in {fit.name for fit in fits}]
+            found = pa.schema([*others, *fits])
+            if all(it in found.names and not _problem(found, it) for it in wanted):
+                break
+        if newest is None:
+            raise ErasureInvalid(where=where, problem="no columns, because nothing was loaded yet")
+        return newest, found
 
     def record(self, erasure: Erasure) -> Erasure:
         """Write an erasure down: no plan that is made from now on has its rows.
@@ -155,10 +197,28 @@ class Eraser:
     def look(self, named: Sequence[Erasure]) -> tuple[ErasedFile, ...]:
         """Return the published files that have erased rows, and the staged ones."""
         known = self.ledger.known_partitions()
-        found = [
-            file for item in known for file in self.standing.found(item.state.partition, named)
-        ]
-        return (*found, *self._waiting(known, named))
+        found: list[ErasedFile] = []
+        for item in known:
+            # A file that cannot be read is told when rows are erased.
+            with contextlib.suppress(TidegateError):
+                found += self.standing.found(item.state.partition, named)
+        with contextlib.suppress(TidegateError):
+            found += self._waiting(known, named)
+        return tuple(found)
+
+    def lacking(self, erasure: Erasure) -> dict[str, int]:
+        """Return partition → its published files without a column that an erasure names.
+
+        They may have its rows under another name of the column.
+        """
+        found = {}
+        for item in self.ledger.known_partitions():
+            # A file that cannot be read is told when rows are erased.
+            with contextlib.suppress(TidegateError):
+                found[str(item.state.partition)] = self.standing.lacking(
+                    item.state.partition, erasure
+                )
+        return {name: files for name, files in found.items() if files}
 
     def erase(
         self,
@@ -237,7 +297,7 @@ class Eraser:
             told = None if form.kind.has_columns else columns
             rows = erased_in(path, form, named, told)
             if rows:
-                yield ErasedFile(path, rows, _READ_AGAIN)
+                yield ErasedFile(path, rows, _READ_AGAIN, str(brought.partition))
 
     def _replayed(
         self,
@@ -306,10 +366,10 @@ class Eraser:
                 yield from self._written_anew(path, named, left)
             else:
                 yield from self._deleted(path, named)
-        if self.roots.late is not None:
-            for name in late_files(self.storage, self.roots.late, self.config.name):
+        for root in self._late_roots():
+            for name in late_files(self.storage, root, self.config.name):
                 if _has_rows(name):
-                    yield from self._written_anew(f"{self.roots.late}/{name}", named, left)
+                    yield from self._written_anew(f"{root}/{name}", named, left)
 
     def _loading(self, named: Sequence[Erasure], left: list[ErasedFile]) -> str | None:
         """Return the directory of the window that a run is loading; None if there is none."""
@@ -324,9 +384,28 @@ class Eraser:
         except (StateFileLost, StateFileDamaged):
             leaves_out = None
         if leaves_out != named[-1].number:
-            run = f"window {sequence} is being loaded; finish it with `tidegate load PIPELINE`"
+            load = command("load", self.config.name)
+            run = f"window {sequence} is being loaded; finish it with `{load}`"
             left.append(ErasedFile(root, 0, run))
         return f"{root}/"
+
+    def _late_roots(self) -> list[str]:
+        """Return the late roots that the pipeline has, and had when its windows were loaded."""
+        found = {self.roots.late: None} if self.roots.late is not None else {}
+        seen = []
+        for state in self.ledger.windows.all():
+            uri = self.ledger.plans.uri(state.window.sequence)
+            try:
+                said = {} if uri is None else read_plan(self.storage, uri).config
+            except (StateFileLost, StateFileDamaged):
+                continue
+            late_data = said.get("commit", {}).get("late_data")
+            if late_data not in seen:
+                seen.append(late_data)
+                with contextlib.suppress(TidegateError, ValueError):
+                    late = Roots.of(PipelineConfig.from_resolved(said)).late
+                    found |= {late: None} if late is not None else {}
+        return list(found)
 
     def _put_aside(self) -> set[str]:
         """Return the quarantined rows of plans in effect, for which people look."""
@@ -348,11 +427,8 @@ class Eraser:
 
     def _deleted(self, path: str, named: Sequence[Erasure]) -> Iterator[ErasedFile]:
         """Delete a file that nothing needs if it has erased rows, or may have some."""
-        form, columns, rows = form_of_name(path), None, None
-        done = _DELETED
-        if not form.kind.has_columns:
-            form = self.config.target.part_format.of_file(path)
-            columns = self._planned_columns(path)
+        form, columns = self._told(path)
+        rows, done = None, _DELETED
         try:
             if columns is not None or form.kind.has_columns:
                 rows = erased_in(path, form, named, columns)
@@ -366,6 +442,13 @@ class Eraser:
         self.storage.delete(path)
         self.storage.sync(posixpath.dirname(path))
         yield ErasedFile(path, rows or 0, done)
+
+    def _told(self, path: str) -> tuple[PartFormat, pa.Schema | None]:
+        """Return how a file is written, and its columns if it does not say them itself."""
+        form = form_of_name(path)
+        if form.kind.has_columns:
+            return form, None
+        return self.config.target.part_format.of_file(path), self._planned_columns(path)
 
     def _planned_columns(self, path: str) -> pa.Schema | None:
         """Return the columns of a file as its plan had them; None if the plan is lost."""
@@ -382,22 +465,26 @@ class Eraser:
         self, path: str, named: Sequence[Erasure], left: list[ErasedFile]
     ) -> Iterator[ErasedFile]:
         """Write a file that nobody publishes without erased rows, under its name."""
-        form = form_of_name(path)
+        form, columns = self._told(path)
         try:
-            rows = erased_in(path, form, named)
+            rows = erased_in(path, form, named, columns)
             if not rows:
                 return
             folder, name = posixpath.split(path)
             new = f"{folder}/.{name}{_NEW}"
             self.storage.delete(new)
-            write_without(path, self.storage.open_new(new), form, named)
+            write_without(path, self.storage.open_new(new), form, named, columns)
             self.storage.sync(new)
             self.storage.delete(path)
             self._put_in_place(new)
+        except StandingFileUnreadable as refused:
+            done = f"it cannot be read: {refused.problem}. Delete it, or put back a copy of it"
+            left.append(ErasedFile(path, 0, done))
+            return
         except TidegateError as refused:
             left.append(ErasedFile(path, 0, str(refused)))
             return
-        yield ErasedFile(path, rows, _WITHOUT)
+        yield ErasedFile(path, rows, WITHOUT)
 
     def _put_in_place(self, new: str) -> None:
         """Give a file that was written anew its name, unless that was not to be yet."""
@@ -416,6 +503,23 @@ def _coming(item: KnownPartition) -> Iterator[Contribution]:
         if stood.get(str(brought.window)) != brought.plan_digest:
             yield brought
     yield from set_aside(item.contributions)
+
+
+def _named(where: str) -> set[str]:
+    """Return the columns that a condition names; none if it does not parse."""
+    try:
+        return set(named_columns(where, "--where"))
+    except PredicateInvalid:
+        return set()
+
+
+def _problem(schema: pa.Schema, name: str) -> str | None:
+    return erasable_problem(schema.field(name).type)
+
+
+def _is_better(column: pa.Field, known: pa.Schema) -> bool:
+    """Return whether rows are named by a column of an earlier type, but not by the later one."""
+    return _problem(known, column.name) is not None and erasable_problem(column.type) is None
 
 
 def _has_rows(name: str) -> bool:

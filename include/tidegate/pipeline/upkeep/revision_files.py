@@ -121,7 +121,7 @@ class RevisionFiles:
         for number, names in removed:
             if file.name in names:
                 path = layout.retired_part(self.roots.work, partition, number, file.name)
-                yield path, f"revision {number} replaced it, and `tidegate gc` deletes such files"
+                yield path, f"revision {number} replaced it: `tidegate gc` or an erasure deleted it"
         path = f"{self.roots.partition(partition)}/{file.name}"
         yield path, "it is missing in the table, of which `tidegate fsck PIPELINE` tells more"
         # An undo takes files back to where they were staged.

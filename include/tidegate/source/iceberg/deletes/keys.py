@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from tidegate.physical.arrays import no_rows
 from tidegate.read.removed import RemovedKeys
 from tidegate.source.projection import Projection
 
@@ -67,11 +68,7 @@ def one_set(columns: Sequence[KeyColumn], batches: Sequence[pa.RecordBatch]) -> 
     names = tuple(column.name for column in columns)
     schema = pa.schema([pa.field(column.name, column.type) for column in columns])
     joined = pa.Table.from_batches(list(batches), schema).combine_chunks().to_batches()
-    return RemovedKeys(names, joined[0] if joined else _none_of(schema))
-
-
-def _none_of(schema: pa.Schema) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([pa.nulls(0, field.type) for field in schema], schema=schema)
+    return RemovedKeys(names, joined[0] if joined else no_rows(schema))
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,9 +11,9 @@ from tidegate.cli import wording
 from tidegate.cli.arguments import AsJson, Comment, PipelineName, Yes, utc_now
 from tidegate.cli.loading import run_for
 from tidegate.cli.opening import open_pipeline
-from tidegate.cli.output import FAILED, Output, reporting
+from tidegate.cli.output import FAILED, NOTHING, Output, reporting
 from tidegate.errors.commands import command, naming
-from tidegate.model.erasure import Erasure, ErasureReport
+from tidegate.model.erasure import ErasedFile, Erasure, ErasureReport
 from tidegate.model.publication import Approval
 
 if TYPE_CHECKING:
@@ -34,6 +34,16 @@ def erase(
     again: Annotated[
         bool, typer.Option("--again", help="Go through all that was to be erased so far once more.")
     ] = False,
+    instead: Annotated[
+        list[int] | None,
+        typer.Option(
+            metavar="NUMBER",
+            help="An earlier erasure whose columns later windows need not have any more.",
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show what has such rows; write nothing down.")
+    ] = False,
     comment: Comment = "",
     yes: Yes = False,
     as_json: AsJson = False,
@@ -43,22 +53,34 @@ def erase(
     The values are kept as fingerprints only. Earlier revisions with such rows can no longer be
     brought back. Ends with 1 if rows are left somewhere; the report says where, and why.
     """
-    if (where is None) != again:
+    if again == (where is not None or bool(instead)):
         problem = "give one of --where and --again"
         raise typer.BadParameter(problem, param_hint="--where")
     with reporting(pipeline, as_json=as_json) as output:
         now = utc_now()
         opened = open_pipeline(pipeline)
         erasure = None
-        if where is not None:
-            erasure = opened.erasure(where, getpass.getuser(), now, comment)
+        if not again:
+            erasure = opened.erasure(where, getpass.getuser(), now, comment, instead or ())
+            if dry_run:
+                _show_only(opened, erasure, output)
+                return
             output.confirm("Erase them for good?", *_doing(opened, erasure), yes=yes)
         report = _erase(opened, erasure, now, comment, output)
-        output.show(_raw(report), *_done(pipeline, report))
+        output.show(_raw(report), *_done(pipeline, report), *_lacking(opened, erasure))
         if report.left:
             output.next(command("erase", pipeline, "--again"))
             raise typer.Exit(FAILED)
-        output.next(command("publish", pipeline))
+        if opened.unpublished():
+            output.next(command("publish", pipeline))
+
+
+def _show_only(opened: "Pipeline", erasure: Erasure, output: Output) -> None:
+    found = opened.to_erase(erasure)
+    raw = {"files": [file.to_json() for file in found]}
+    output.show(raw, *_facts(found), *_lacking(opened, erasure))
+    if not found:
+        raise typer.Exit(NOTHING)
 
 
 def _erase(
@@ -80,23 +102,22 @@ def _erase(
 
 
 def _doing(opened: "Pipeline", erasure: Erasure) -> Iterator[str]:
-    found = opened.to_erase(erasure)
-    rows = sum(file.rows for file in found if file.partition is not None)
-    partitions = sorted({file.partition for file in found if file.partition is not None})
-    where = f" of {wording.listed(partitions)}" if partitions else ""
-    yield (
-        f"{wording.plural(rows, 'row')} of {wording.plural(len(partitions), 'partition')} are "
-        f"published{where}. {wording.plural(len(found) - _published(found), 'staged file')} have "
-        "such rows."
-    )
+    yield from _facts(opened.to_erase(erasure))
     yield (
         "They leave these files, everything that is kept of earlier revisions, and quarantine. No "
         "load, replay or rebuild brings them back. This cannot be undone."
     )
 
 
-def _published(files: Sequence[Any]) -> int:
-    return sum(file.partition is not None for file in files)
+def _facts(found: Sequence[ErasedFile]) -> Iterator[str]:
+    published = [file for file in found if file.is_published]
+    rows = sum(file.rows for file in published)
+    partitions = sorted({str(file.partition) for file in published})
+    where = f" of {wording.listed(partitions)}" if partitions else ""
+    yield (
+        f"{wording.plural(rows, 'published row')}{where}, and "
+        f"{wording.plural(len(found) - len(published), 'staged file')} with such rows."
+    )
 
 
 def _raw(report: ErasureReport) -> dict[str, Any]:
@@ -104,9 +125,10 @@ def _raw(report: ErasureReport) -> dict[str, Any]:
 
 
 def _done(pipeline: str, report: ErasureReport) -> Iterator[Any]:
-    table = Table("file", "rows", "what was done")
+    table = Table("rows", "what was done")
+    table.add_column("file", overflow="fold")
     for file in report.files:
-        table.add_row(file.path, wording.count(file.rows), file.done)
+        table.add_row(wording.count(file.rows), file.done, file.path)
     if report.files:
         yield table
     yield (
@@ -115,3 +137,16 @@ def _done(pipeline: str, report: ErasureReport) -> Iterator[Any]:
     )
     for file in report.left:
         yield f"Left: {file.path}: {naming(file.done, pipeline, file.partition)}"
+
+
+def _lacking(opened: "Pipeline", erasure: Erasure | None) -> Iterator[str]:
+    """Say which published files have no such column: they may have had it by another name."""
+    found = opened.lacking(erasure) if erasure is not None else {}
+    if erasure is not None and found:
+        named = " or ".join(f"'{name}'" for name in erasure.columns)
+        yield (
+            f"{wording.plural(sum(found.values()), 'published file')} of "
+            f"{wording.listed(sorted(found))} "
+            f"{'has' if sum(found.values()) == 1 else 'have'} no column {named}, so that no row "
+            "of them was found. If it had another name then, erase by that name, too."
+        )
