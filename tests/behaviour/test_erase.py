@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.csv as pc_csv
+import pyarrow.json as pj
 import pyarrow.parquet as pq
 import pytest
+from pyiceberg.types import StringType
 from typer.testing import CliRunner
 
 from behaviour.test_compaction import RULE
@@ -17,9 +19,28 @@ from behaviour.test_late_data import check_restored
 from behaviour.test_upsert import CHANGES, UPSERT, ChangingLake
 from crash.faults import Stopper, stopping_storage
 from interrupting import Interrupting
-from small_lake import NOW, SmallLake, day, decide, interval, load, local, publish
+from small_lake import DAY_1 as DAY_1_AT
+from small_lake import (
+    NOW,
+    SCHEMA,
+    SmallLake,
+    day,
+    decide,
+    interval,
+    known,
+    load,
+    local,
+    publish,
+)
+from tidegate import read_committed
 from tidegate.cli.app import app
-from tidegate.errors import ErasedSince, ErasureInvalid, NothingErased, UndoImpossible
+from tidegate.errors import (
+    ErasedColumnGone,
+    ErasedSince,
+    ErasureInvalid,
+    NothingErased,
+    UndoImpossible,
+)
 from tidegate.model.finding import FindingKind
 from tidegate.model.publication import Approval
 from tidegate.model.run import Run
@@ -473,3 +494,326 @@ def test_erased_column_of_another_width_is_known(lake: SmallLake) -> None:
     narrow = pa.record_batch({"id": pa.array([0, 1, None], pa.int16())})
 
     assert ErasedRows([erasure], narrow.schema).left(narrow)["id"].to_pylist() == [0, None]
+
+
+def emails(lake: SmallLake, column: str, rows: dict[int, str]) -> None:
+    """Append rows of the first day with a text, under the column's name of the day."""
+    lake.commits += 1
+    moment = known(lake.commits - 0.5).isoformat()
+    columns = {"id": list(rows), "at": [DAY_1_AT] * len(rows), "amount": [1] * len(rows)}
+    schema = pa.schema([*SCHEMA, (column, pa.string())])
+    table = pa.table({**columns, column: list(rows.values())}, schema)
+    lake.table.append(table, snapshot_properties={"known-at": moment})
+
+
+def renamed(lake: SmallLake) -> Pipeline:
+    """Publish two people by `email`, erase one, and call the column `mail`."""
+    with lake.table.update_schema() as change:
+        change.add_column("email", StringType())
+    emails(lake, "email", {1: "ada@x", 2: "bob@x"})
+    opened = lake.pipeline()
+    load(opened, interval(1))
+    publish(opened)
+    erasure = opened.erasure("email = 'ada@x'", "ada", NOW)
+    assert opened.erase(erasure, RUN, ADA, local).left == ()
+    with lake.table.update_schema() as change:
+        change.rename_column("email", "mail")
+    emails(lake, "mail", {3: "ada@x", 4: "eve@x"})
+    return opened
+
+
+@pytest.mark.follows("ErasedColumnGone")
+def test_load_without_the_column_is_refused_until_the_rows_are_named_by_another(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = renamed(lake)
+
+    with pytest.raises(ErasedColumnGone, match="'email'") as refused:
+        load(opened, interval(2))
+
+    lake.found_by_name(monkeypatch)
+    assert "tidegate erase orders --instead 1 --where CONDITION" in str(refused.value)
+    erasure = opened.erasure("email = 'ada@x'", "ada", NOW, instead=[1])
+    assert erasure.instead == (1,)
+    typed = ["erase", "orders", "--instead", "1", "--yes"]
+    assert CliRunner().invoke(app, typed).exit_code == 0
+    load(opened, interval(2))
+    # The newest window has the new name by now.
+    opened.erase(opened.erasure("mail = 'ada@x'", "ada", NOW), RUN, ADA, local)
+    publish(opened)
+    assert lake.ids() == {DAY_1: [2, 4]}
+    assert everywhere(lake) == {2, 4}
+    assert list(opened.findings()) == []
+
+
+def test_column_that_only_earlier_files_have_is_named_and_loads_go_on(lake: SmallLake) -> None:
+    with lake.table.update_schema() as change:
+        change.add_column("email", StringType())
+    emails(lake, "email", {1: "ada@x", 2: "bob@x"})
+    opened = lake.pipeline()
+    load(opened, interval(1))
+    publish(opened)
+    with lake.table.update_schema() as change:
+        change.delete_column("email")
+    lake.commit({2: 1})
+    load(opened, interval(2))
+    publish(opened)
+
+    erasure = opened.erasure("email = 'ada@x'", "ada", NOW)
+    report = opened.erase(erasure, RUN, ADA, local)
+
+    assert (report.left, report.rows, erasure.is_past) == ((), 1, True)
+    lake.commit({3: 1})
+    load(opened, interval(3))
+    publish(opened)
+    assert lake.ids()[DAY_1] == [2]
+
+
+def test_files_without_the_column_are_told(lake: SmallLake) -> None:
+    opened = grown(lake, 1)
+    with lake.table.update_schema() as change:
+        change.add_column("email", StringType())
+    emails(lake, "email", {9: "ada@x"})
+    load(opened, interval(2))
+    publish(opened)
+
+    erasure = opened.erasure("email = 'ada@x'", "ada", NOW)
+
+    assert opened.lacking(erasure) == {DAY_1: 1}
+
+
+@pytest.mark.parametrize(
+    "form",
+    [{"format": name} for name in ("parquet", "orc", "avro", "csv", "json")]
+    + [{"format": "csv", "csv": {"header": False}}, {"format": "json", "compression": "gzip"}],
+    ids=str,
+)
+def test_file_without_rows_that_is_left_is_one_that_readers_open(
+    lake: SmallLake, form: dict[str, Any]
+) -> None:
+    lake.keys |= {"target": form}
+    opened = grown(lake)
+
+    assert erase(opened, 3, 4).left == ()
+
+    assert ids_of(lake) == [1, 2, 5, 6]
+    assert opened.erase(None, RUN, ADA, local).files == ()
+    lake.commit({1: 1})
+    load(opened, interval(4))
+    publish(opened)
+    assert ids_of(lake) == [1, 2, 5, 6, 7]
+    assert list(opened.findings()) == []
+
+
+def ids_of(lake: SmallLake) -> list[int]:
+    found: list[int] = read_committed(lake.target).to_table(columns=["id"])["id"].to_pylist()
+    return sorted(found)
+
+
+@pytest.mark.parametrize("name", ["csv", "json"])
+@pytest.mark.parametrize("policy", ["reject", "side"])
+def test_late_rows_in_files_of_text_lose_them(lake: SmallLake, policy: str, name: str) -> None:
+    late = lake.root / "published" / "late"
+    late_data = {"side": {"path": str(late)}} if policy == "side" else policy
+    lake.keys = {"commit": {"late_data": late_data}, "target": {"format": name}}
+    lake.commit({1: 2, 2: 1})
+    lake.commit({1: 2, 3: 1})
+    opened = lake.pipeline()
+    for number in (1, 2):
+        load(opened, interval(number))
+        publish(opened)
+
+    assert erase(opened, 4).left == ()
+
+    aside = [*late.rglob("part-*"), *lake.work.rglob("quarantine/late/**/part-*")]
+    (left,) = [path for path in aside if path.is_file()]
+    rows = pj.read_json(left) if name == "json" else pc_csv.read_csv(left)
+    assert rows["id"].to_pylist() == [5]
+    assert list(opened.findings()) == []
+
+
+def test_former_root_of_late_rows_is_looked_through(lake: SmallLake) -> None:
+    side = {"side": {"path": str(lake.root / "published" / "late")}}
+    lake.keys = {"commit": {"late_data": side}}
+    lake.commit({1: 2, 2: 1})
+    lake.commit({1: 2, 3: 1})
+    opened = lake.pipeline()
+    for number in (1, 2):
+        load(opened, interval(number))
+        publish(opened)
+    lake.keys = {"commit": {"late_data": {"side": {"path": str(lake.root / "published" / "new")}}}}
+
+    assert erase(lake.pipeline(), 4).left == ()
+
+    assert 4 not in everywhere(lake)
+
+
+def test_damaged_quarantine_is_told_until_it_is_deleted(lake: SmallLake) -> None:
+    rule = {"name": "sane", "where": "id > 2", "on_failure": "quarantine"}
+    opened = grown(lake, 2, rows=[rule])
+    (file,) = lake.work.rglob("quarantine/**/*.parquet")
+    file.write_bytes(file.read_bytes()[:50])
+
+    (left,) = erase(opened, 3).left
+
+    assert left.path == str(file)
+    assert "Delete it" in left.done
+    file.unlink()
+    assert opened.erase(None, RUN, ADA, local).left == ()
+
+
+def test_damaged_file_leaves_its_partition_and_no_other(lake: SmallLake) -> None:
+    lake.commit({1: 2, 2: 2})
+    opened = lake.pipeline()
+    load(opened, interval(1))
+    publish(opened)
+    (file,) = (lake.target / DAY_1).glob("*.parquet")
+    file.write_bytes(file.read_bytes()[:50])
+
+    assert len(opened.to_erase(opened.erasure("id in (1, 3)", "ada", NOW))) == 1
+    (left,) = erase(opened, 1, 3).left
+
+    assert left.partition == DAY_1
+    ids = pq.read_table(next((lake.target / "dt=2026-02-02").glob("*.parquet")))["id"]
+    assert ids.to_pylist() == [4]
+
+
+@pytest.mark.parametrize("first", ["loaded", "erased"])
+def test_row_that_an_erased_one_replaced_does_not_come_back(tmp_path: Path, first: str) -> None:
+    upserts: dict[str, Any] = {
+        "commit": {"trigger": "process-time"},
+        "target": {"write": "upsert", "keys": ["id"], "keys_stay": True},
+        "source": {"read": {"mode": "append"}},
+    }
+    lake = SmallLake(tmp_path / "lake", keys=upserts)
+
+    def append(rows: dict[int, int]) -> None:
+        lake.commits += 1
+        table = pa.table(
+            {"id": list(rows), "at": [DAY_1_AT] * len(rows), "amount": list(rows.values())}, SCHEMA
+        )
+        moment = known(lake.commits - 0.5).isoformat()
+        lake.table.append(table, snapshot_properties={"known-at": moment})
+
+    opened = lake.pipeline()
+    append({1: 10, 2: 20})
+    load(opened, interval(1))
+    publish(opened)
+    append({1: 77, 3: 30})
+    if first == "loaded":
+        load(opened, interval(2))
+        publish(opened)
+    opened.erase(opened.erasure("amount = 77", "ada", NOW), RUN, ADA, local)
+    if first == "erased":
+        load(opened, interval(2))
+        publish(opened)
+    assert lake.ids() == {DAY_1: [2, 3]}
+
+    opened.finish_load(opened.reset(RUN, NOW), NOW, local)
+    publish(opened)
+
+    assert lake.ids() == {DAY_1: [2, 3]}
+    (file,) = (lake.target / DAY_1).glob("*.parquet")
+    assert set(pq.read_table(file).column_names) == {"id", "at", "amount"}
+
+
+def test_rows_that_erased_ones_overwrote_do_not_come_back(lake: SmallLake) -> None:
+    lake.keys |= {"target": {"write": "overwrite"}}
+    lake.commit({1: 2, 2: 1})
+    lake.commit({1: 2})
+    opened = lake.pipeline()
+    for number in (1, 2):
+        load(opened, interval(number))
+        publish(opened)
+    assert lake.ids()[DAY_1] == [4, 5]
+
+    assert erase(opened, 4, 5).left == ()
+    opened.finish_load(opened.replay(2, RUN, NOW), NOW, local)
+    publish(opened)
+
+    assert lake.ids().get(DAY_1, []) == []
+    lake.commit({2: 1})
+    erasure = opened.erasure("id = 6", "ada", NOW)
+    opened.erase(erasure, RUN, ADA, local)
+    load(opened, interval(3))
+    publish(opened)
+    assert {name: ids for name, ids in lake.ids().items() if ids} == {}
+    assert list(opened.findings()) == []
+
+
+def test_row_of_one_window_is_erased_after_another_was_read_again(lake: SmallLake) -> None:
+    opened = grown(lake, 2)
+    changed = lake.pipeline(target={"rolling": {"file_size": "64MiB"}})
+    changed.finish_load(changed.replay(2, RUN, NOW), NOW, local)
+    publish(changed)
+    assert opened.ledger.partitions.get(day(1)).pending == "none"
+
+    assert erase(changed, 1).left == ()
+
+    assert lake.ids() == {DAY_1: [2, 3, 4]}
+
+
+def test_what_is_published_does_not_wait_for_what_was_read_again(lake: SmallLake) -> None:
+    grown(lake, 2)
+    rule = {"name": "few", "where": "id < 3", "on_failure": "hold"}
+    changed = lake.pipeline(rows=[rule])
+    changed.finish_load(changed.replay(2, RUN, NOW), NOW, local)
+    changed.publish(day(1), "cli", NOW)
+    assert changed.ledger.partitions.get(day(1)).pending == "held"
+
+    report = erase(changed, 1, 3)
+
+    assert report.left == ()
+    assert lake.ids() == {DAY_1: [2, 4]}
+    assert everywhere(lake) == {2, 4}
+    publish(changed)
+    assert lake.ids() == {DAY_1: [2, 4]}
+
+
+def test_erasure_of_joined_files_whose_partition_another_run_holds_goes_on(
+    lake: SmallLake,
+) -> None:
+    """What joined files are taken apart to is kept, although it has erased rows."""
+    opened = grown(lake)
+    opened.compact(day(1), RULE, "cli", NOW)
+    claim = opened.ledger.partitions.claim(day(1), opened._holder("another", NOW))
+
+    assert [item.partition for item in erase(opened, 3).left] == [DAY_1]
+
+    opened.ledger.partitions.release(day(1), claim)
+    assert opened.erase(None, RUN, ADA, local).left == ()
+    assert lake.ids() == {DAY_1: [1, 2, 4, 5, 6]}
+
+
+def test_two_erasures_at_once_have_two_numbers(lake: SmallLake) -> None:
+    opened = grown(lake)
+    first, second = (opened.erasure(f"id = {number}", "ada", NOW) for number in (1, 3))
+    assert first.number == second.number == 1
+
+    opened.erase(first, RUN, ADA, local)
+    opened.erase(second, RUN, ADA, local)
+
+    assert lake.ids() == {DAY_1: [2, 4, 5, 6]}
+    stored = [json.loads(path.read_text()) for path in lake.work.glob("erasures/??????.json")]
+    assert sorted(item["number"] for item in stored) == [1, 2]
+
+
+def test_dry_run_shows_what_would_go_and_writes_nothing(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grown(lake)
+    lake.found_by_name(monkeypatch)
+
+    shown = CliRunner().invoke(app, ["erase", "orders", "--where", "id = 3", "--dry-run"])
+    nothing = CliRunner().invoke(app, ["erase", "orders", "--where", "id = 99", "--dry-run"])
+    wrong = CliRunner().invoke(app, ["erase", "orders", "--where", "id > 3", "--dry-run"])
+
+    assert (shown.exit_code, nothing.exit_code, wrong.exit_code) == (0, 3, 2)
+    assert "1 published row of dt=2026-02-01" in shown.output
+    assert not (lake.work / "erasures").exists()
+    assert lake.ids() == {DAY_1: [1, 2, 3, 4, 5, 6]}
+
+
+def test_condition_before_anything_was_loaded_is_refused(lake: SmallLake) -> None:
+    with pytest.raises(ErasureInvalid, match="nothing was loaded yet"):
+        lake.pipeline().erasure("id = 3", "ada", NOW)

@@ -10,6 +10,11 @@ DELETED = "_deleted"
 """The column that marks deleted rows, if they are kept (ICE-3.22)."""
 
 
+ERASED = "ERASED"
+"""In `_change_type` of staged changes: a row that was erased, and that takes the row of its key
+away in its turn."""
+
+
 class RowKind(StrEnum):
     """The kinds of rows, as in `_change_type` (ICE-3.22)."""
 

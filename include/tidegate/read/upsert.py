@@ -14,7 +14,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tidegate.model.row_kind import CHANGE_ORDINAL, CHANGE_TYPE, RowKind
+from tidegate.model.row_kind import CHANGE_ORDINAL, CHANGE_TYPE, ERASED, RowKind
 from tidegate.physical.arrays import (
     Flags,
     Integers,
@@ -32,12 +32,14 @@ WINDOW = "__tidegate_window"
 """Column of changes with the place of their window."""
 ORDINAL = "__tidegate_ordinal"
 STANDS = "__tidegate_stands"
+TURN = "__tidegate_turn"
 _ROW = "__tidegate_row"
-_ORDER = (WINDOW, ORDINAL, STANDS)
-ORDER_COLUMNS = pa.schema([(WINDOW, pa.int32()), (ORDINAL, pa.int64()), (STANDS, pa.bool_())])
+_ORDER = (WINDOW, ORDINAL, TURN)
+ORDER_COLUMNS = pa.schema([(WINDOW, pa.int32()), (ORDINAL, pa.int64()), (TURN, pa.bool_())])
 """What orders the changes of a key: their window, their commit in it, and of one commit first what
 it removed. Of equals, the later row counts."""
-_REMOVING = text_column([RowKind.DELETE.value, RowKind.UPDATE_BEFORE.value])
+_TOLD = pa.schema([*ORDER_COLUMNS, (STANDS, pa.bool_())])
+_REMOVING = text_column([RowKind.DELETE.value, RowKind.UPDATE_BEFORE.value, ERASED])
 
 
 def removes_row(kinds: pa.Array) -> Flags:
@@ -55,8 +57,12 @@ def ordered_changes(rows: pa.RecordBatch, window: int, columns: pa.Schema) -> pa
     """
     names, count = rows.schema.names, rows.num_rows
     stands: Flags = np.ones(count, np.bool_)
+    turn = stands
     if CHANGE_TYPE in names:
-        stands = ~removes_row(rows.column(CHANGE_TYPE))
+        kinds = rows.column(CHANGE_TYPE)
+        stands = ~removes_row(kinds)
+        # It stands where the row would have stood.
+        turn = stands | flags(pc.equal(kinds, pa.scalar(ERASED, kinds.type)))
     ordinal = (
         rows.column(CHANGE_ORDINAL).cast(pa.int64())
         if CHANGE_ORDINAL in names
@@ -65,6 +71,7 @@ def ordered_changes(rows: pa.RecordBatch, window: int, columns: pa.Schema) -> pa
     order = [
         integer_column(np.full(count, window, np.int64)).cast(pa.int32()),
         ordinal,
+        boolean_column(turn),
         boolean_column(stands),
     ]
     found = conformed(rows, columns)
@@ -73,7 +80,7 @@ def ordered_changes(rows: pa.RecordBatch, window: int, columns: pa.Schema) -> pa
 
 def with_order(columns: pa.Schema) -> pa.Schema:
     """Return the schema of changes with the columns that order them."""
-    return pa.schema([*columns, *ORDER_COLUMNS])
+    return pa.schema([*columns, *_TOLD])
 
 
 def conformed(rows: pa.RecordBatch, columns: pa.Schema) -> pa.RecordBatch:
@@ -107,7 +114,7 @@ class NewestChanges:
         """Reduce changes, which are in the order in which they were staged."""
         last = _last_of_each_key(changes, keys)
         taken = changes.take(integer_column(last)).combine_chunks()
-        rows = taken.drop_columns(list(_ORDER))
+        rows = taken.drop_columns(_TOLD.names)
         whole = pa.RecordBatch.from_arrays(
             [_one(column) for column in rows.columns], schema=rows.schema
         )
@@ -147,7 +154,7 @@ def replaced(
 def _last_of_each_key(changes: pa.Table, keys: Sequence[str]) -> Integers:
     """Return the row of the last change of each key, ascending."""
     frame = pl.DataFrame(pl.from_arrow(changes.select([*keys, *_ORDER]))).with_row_index(_ROW)
-    if frame.get_column(ORDINAL).n_unique() > 1 or not frame.get_column(STANDS).all():
+    if frame.get_column(ORDINAL).n_unique() > 1 or not frame.get_column(TURN).all():
         frame = frame.sort([*_ORDER, _ROW])
     last = frame.unique(subset=list(keys), keep="last").get_column(_ROW)
     found: Integers = np.sort(last.to_numpy().astype(np.int64))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from tidegate.model.row_kind import CHANGE_TYPE, RowKind
+from tidegate.model.row_kind import CHANGE_TYPE, ERASED, RowKind
 from tidegate.physical.arrays import boolean_column, repeated_text
 from tidegate.read.erased_rows import ErasedRows
 from tidegate.read.upsert import removes_row
@@ -25,8 +25,8 @@ class LeftOut:
     """What becomes of erased rows among those that are staged.
 
     They are left out. Of changes that are merged by key, that alone would let an earlier row of the
-    key stand that they replaced, so that they become deletes with nothing but their key, unless the
-    values by which they are erased are needed to stage them: then all rows of the key have them.
+    key stand that they replaced: they become removals with nothing but their key, unless the values
+    by which they are erased are needed to stage them. A key of such values is erased altogether.
 
     Args:
         erasures: whose rows are left out.
@@ -110,10 +110,10 @@ class LeftOut:
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
     def _kinds(self, batch: pa.RecordBatch, turned: np.ndarray) -> pa.Array:
-        delete = repeated_text(RowKind.DELETE.value, batch.num_rows)
+        erased = repeated_text(ERASED, batch.num_rows)
         if CHANGE_TYPE not in batch.schema.names:
             insert = repeated_text(RowKind.INSERT.value, batch.num_rows)
-            return pa.compute.if_else(boolean_column(turned), delete, insert)
+            return pa.compute.if_else(boolean_column(turned), erased, insert)
         kinds = batch.column(CHANGE_TYPE)
         becomes = turned & ~removes_row(kinds)
-        return pa.compute.if_else(boolean_column(becomes), delete.cast(kinds.type), kinds)
+        return pa.compute.if_else(boolean_column(becomes), erased.cast(kinds.type), kinds)

@@ -103,6 +103,8 @@ def _not_finite(values: pl.Expr, kind: Any) -> pl.Expr | None:
 def _parsed(path: str, form: PartFormat, wanted: pa.Schema) -> Iterator[pa.RecordBatch]:
     told = pa.schema([pa.field(field.name, read_as(field.type)) for field in wanted])
     full = pa.schema([pa.field(field.name, as_spelled(field.type)) for field in wanted])
+    if not _has_rows(path, form):
+        return
     with opened_text(path, form.compression) as file:
         reader = json_reader.open_json(
             file,
@@ -114,6 +116,12 @@ def _parsed(path: str, form: PartFormat, wanted: pa.Schema) -> Iterator[pa.Recor
         for batch in reader:
             if batch.num_rows:
                 yield batch.select(wanted.names).cast(full).cast(wanted)
+
+
+def _has_rows(path: str, form: PartFormat) -> bool:
+    """Return whether there is more than the empty line of a file without rows."""
+    with opened_text(path, form.compression) as file:
+        return bool(file.read(2).strip())
 
 
 def _refusal(kind: pa.DataType) -> str | None:

@@ -139,11 +139,12 @@ class Units:
         if done is not None:
             return done
         self.storage.delete_tree(root)
+        # Else a power cut could take the whole directory, with files that were synced in it.
+        self.storage.make_dirs(root)
         attempt = f"a.{os.urandom(4).hex()}"
         made = make(Merge(self.storage, self._spec, made_of, root, attempt))
         # Their places do not tell the attempt: made again, they are where a proposal names them.
         parts = tuple(self._placed(root, part) for part in made.parts)
-        self.storage.make_dirs(root)
         self.storage.sync(root)
         self.storage.delete_tree(f"{root}/{layout.STAGED}")
         unit = AssembledUnit(made.kept, parts)

@@ -25,7 +25,7 @@ from tidegate.model.message import CommitMessage
 from tidegate.model.part_format import form_of_name
 from tidegate.model.wire import pretty
 from tidegate.pipeline.publish.erasing import WITHOUT
-from tidegate.pipeline.state.erasures import erasures, newest_erasure
+from tidegate.pipeline.state.erasures import erasures
 from tidegate.pipeline.state.places import Roots
 from tidegate.pipeline.state.plan_files import read_plan
 from tidegate.predicate import Predicate, equalities, named_columns
@@ -109,18 +109,20 @@ class Eraser:
             raise ErasureInvalid(where=where or "", problem=problem)
         columns, is_past = self._values(where) if where is not None else ({}, True)
         combined = list(itertools.product(*(values.to_pylist() for values in columns.values())))
-        arrays = [
-            pa.array(values, kind.type)
-            for values, kind in zip(zip(*combined, strict=True), columns.values(), strict=True)
-        ]
-        rows = tuple(sorted(fingerprints(arrays, salt), key=lambda row: row.digest))
+        arrays = (
+            []
+            if not columns
+            else [
+                pa.array(values, kind.type)
+                for values, kind in zip(zip(*combined, strict=True), columns.values(), strict=True)
+            ]
+        )
+        found = fingerprints(arrays, salt) if arrays else ()
+        rows = tuple(sorted(found, key=lambda row: row.digest))
         told = (is_past or None, tuple(instead) or None)
-        for item in known:
-            same = (item.columns, item.rows, item.is_past, item.instead)
-            if same == (tuple(columns), rows, *told):
-                return item
         number = len(known) + 1
-        return Erasure(number, tuple(columns), salt, rows, by, now, comment, *told)
+        made = Erasure(number, tuple(columns), salt, rows, by, now, comment, *told)
+        return next((item for item in known if _said(item) == _said(made)), made)
 
     def _values(self, where: str) -> tuple[dict[str, pa.Array], bool]:
         """Return column → values, in the order of the columns' names.
@@ -185,14 +187,15 @@ class Eraser:
         Returns:
             It, with the number that it got.
         """
-        known = newest_erasure(self.storage, self.roots.work) or 0
-        while erasure.number > known:
+        while True:
             path = layout.erasure_file(self.roots.work, erasure.number)
             if self.storage.write_once(path, pretty(erasure.to_json())):
                 return erasure
+            stored = read_stored(self.storage, path, Erasure)
+            if _said(stored) == _said(erasure):
+                return stored
             # Another process took the number.
-            known, erasure = erasure.number, replace(erasure, number=erasure.number + 1)
-        return erasure
+            erasure = replace(erasure, number=erasure.number + 1)
 
     def look(self, named: Sequence[Erasure]) -> tuple[ErasedFile, ...]:
         """Return the published files that have erased rows, and the staged ones."""
@@ -503,6 +506,11 @@ def _coming(item: KnownPartition) -> Iterator[Contribution]:
         if stood.get(str(brought.window)) != brought.plan_digest:
             yield brought
     yield from set_aside(item.contributions)
+
+
+def _said(erasure: Erasure) -> tuple[object, ...]:
+    """Return what an erasure says, whoever said it."""
+    return erasure.columns, erasure.salt, erasure.rows, erasure.is_past, erasure.instead
 
 
 def _named(where: str) -> set[str]:
