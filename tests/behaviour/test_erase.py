@@ -446,7 +446,9 @@ def test_going_on_with_nothing_is_refused(lake: SmallLake, monkeypatch: pytest.M
     assert lake.ids() == {DAY_1: [2]}
 
 
-def test_erasure_that_was_not_finished_is_found_until_it_is(lake: SmallLake) -> None:
+def test_erasure_that_was_not_finished_is_found_until_it_is(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
     opened = grown(lake)
 
     def die() -> None:
@@ -459,6 +461,8 @@ def test_erasure_that_was_not_finished_is_found_until_it_is(lake: SmallLake) -> 
     (finding,) = opened.inspect()
     assert finding.kind is FindingKind.ERASURE_UNFINISHED
     assert finding.commands == ("tidegate erase orders --again",)
+    lake.found_by_name(monkeypatch)
+    assert "tidegate erase orders --again" in CliRunner().invoke(app, ["publish", "orders"]).output
     opened.erase(None, RUN, ADA, local)
     assert list(opened.findings()) == []
     assert everywhere(lake) == {1, 2, 4, 5, 6}

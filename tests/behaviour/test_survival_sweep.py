@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -319,3 +320,18 @@ def sweep(pipeline: Pipeline) -> set[str]:
     """Delete what nothing needs, of any age; return the staged files among it."""
     garbage = pipeline.garbage(datetime.now(UTC) + timedelta(days=1), timedelta(0))
     return {item.path for item in pipeline.sweep(garbage) if "/staged/" in item.path}
+
+
+def test_plan_of_which_one_file_is_young_stays_whole(lake: SmallLake) -> None:
+    """A replay would trust a message whose files went."""
+    sweeper, plan = lake.pipeline(), never_announced(lake)
+    swept = {item.path for item in garbage(sweeper)}
+    files = [path for path in plan.rglob("*") if str(path) in swept]
+    old = (datetime.now(UTC) - timedelta(days=9)).timestamp()
+    for path in files[1:]:
+        os.utime(path, (old, old))
+
+    found = sweeper.garbage(datetime.now(UTC), timedelta(days=1))
+
+    assert len(files) > 2
+    assert not {item.path for item in found} & {str(path) for path in files}

@@ -205,9 +205,9 @@ class KeyUnusable(TerminalError):
     column: str
     found: str
     template = (
-        "`target.keys`: expected a column of numbers without fractions, text, times or bytes, "
-        "found '{column}' of type {found}, whose values do not identify a row. Use another "
-        "column."
+        "`target.keys`: expected a column of whole numbers, decimals of at most 38 digits, text, "
+        "times or bytes, found '{column}' of type {found}, whose values do not identify a row. Use "
+        "another column."
     )
 
 

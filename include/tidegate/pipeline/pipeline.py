@@ -11,7 +11,7 @@ from tidegate.pipeline.control import open_control
 from tidegate.pipeline.executors import part_files_in_spark
 from tidegate.pipeline.load_steps import LoadSteps
 from tidegate.pipeline.publish_steps import PublishSteps
-from tidegate.pipeline.state.erasures import erasures
+from tidegate.pipeline.state.erasures import erasures, unfinished_erasures
 from tidegate.pipeline.state.holders import life_of
 from tidegate.pipeline.state.kept_ledger import keeping_ledger_open
 from tidegate.pipeline.upkeep.differing import Differ, RevisionDifference
@@ -151,6 +151,10 @@ class Pipeline(LoadSteps, PublishSteps):
         """
         self.own(now)
         return self._eraser.named(where, by, now, comment, instead)
+
+    def is_erasing(self) -> bool:
+        """Return whether an erasure was written down that is not done everywhere."""
+        return bool(unfinished_erasures(self.storage, self.roots.work))
 
     @keeping_ledger_open
     def to_erase(self, erasure: Erasure) -> tuple[ErasedFile, ...]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.model.erasure import Erasure
+from tidegate.model.erasure import Erasure, Fingerprint
 from tidegate.read.erased_rows import ErasedRows, erasable_problem, fingerprints
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
@@ -105,3 +105,15 @@ def test_column_that_became_a_type_that_is_not_compared_has_no_erased_row() -> N
 )
 def test_type_without_one_text_for_a_value_is_refused(kind: pa.DataType) -> None:
     assert str(kind) in str(erasable_problem(kind))
+
+
+def test_row_stays_erased_whatever_another_erasure_says_of_its_hint() -> None:
+    batch = pa.record_batch({"word": ["a"], "number": pa.array([1])})
+    (said,) = fingerprints([batch["number"]], SALT)
+    other = Fingerprint("0" * 32, said.hint)
+    named = [
+        erasure({"word": batch["word"]}, 1),
+        Erasure(2, ("number",), SALT, (other,), "ada", NOW),
+    ]
+
+    assert ErasedRows(named, batch.schema).left(batch).num_rows == 0

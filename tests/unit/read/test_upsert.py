@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.model.row_kind import CHANGE_ORDINAL, CHANGE_TYPE, RowKind
+from tidegate.model.row_kind import CHANGE_ORDINAL, CHANGE_TYPE, ERASED, RowKind
 from tidegate.read.upsert import NewestChanges, ordered_changes, replaced, with_order
 
 COLUMNS = pa.schema([("key", pa.int64()), ("part", pa.string()), ("value", pa.int64())])
@@ -117,3 +117,47 @@ def test_no_changes_find_nothing(rows: int) -> None:
     found, places = newest_of([staged([], 0)]).index().find(standing)
 
     assert (len(found), len(places)) == (0, 0)
+
+
+def test_row_wins_over_the_delete_of_its_key_that_was_staged_after_it() -> None:
+    found = newest_of([staged([(1, "a", RowKind.INSERT, 5), (1, "a", RowKind.DELETE, 5)], 0)])
+
+    assert found.stands.tolist() == [True]
+
+
+def test_erased_row_takes_the_row_before_it_away_and_no_row_after_it() -> None:
+    rows = staged([(key, "a", RowKind.INSERT, 0) for key in (1, 1, 2, 2)], 0)
+    kinds = pa.array(["INSERT", ERASED, ERASED, "INSERT"])
+    erased = rows.set_column(rows.schema.get_field_index(CHANGE_TYPE), CHANGE_TYPE, kinds)
+
+    found = newest_of([erased])
+
+    assert dict(zip(found.rows["key"].to_pylist(), found.stands.tolist(), strict=True)) == {
+        1: False,
+        2: True,
+    }
+
+
+def test_last_of_many_changes_of_a_few_keys_is_found() -> None:
+    """So many that a sort which is not stable would mix equals."""
+    draw = np.random.default_rng(1)
+    keys, ordinals = draw.integers(0, 1000, 300_000), draw.integers(0, 2, 300_000)
+    count = len(keys)
+    rows = pa.RecordBatch.from_arrays(
+        [
+            pa.array(keys),
+            pa.array(["a"] * count),
+            pa.array(np.arange(count)),
+            pa.array([RowKind.UPSERT.value] * count),
+            pa.array(ordinals, pa.int32()),
+        ],
+        schema=STAGED,
+    )
+
+    found = newest_of([rows])
+
+    expected = {
+        key: value for _, value, key in sorted(zip(ordinals, range(count), keys, strict=True))
+    }
+    got = dict(zip(found.rows["key"].to_pylist(), found.rows["value"].to_pylist(), strict=True))
+    assert got == expected

@@ -5,12 +5,18 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.model.publication import PublishedFile
-from tidegate.target.compaction import CompactionRule, bins, ingredients, taken_apart
+from tidegate.model.publication import PublishedFile, StagedFile
+from tidegate.target.compaction import CompactionRule, apart, bins, ingredients, taken_apart
 
 
 def file(number: int, length: int) -> PublishedFile:
     return PublishedFile(f"f{number}", length, "", 1, number, "p", f"staged/f{number}")
+
+
+def test_files_that_fill_a_size_exactly_are_joined() -> None:
+    rule = CompactionRule(small_file=5, target_size=6)
+
+    assert bins([file(number, 3) for number in range(4)], rule) == (("f0", "f1"), ("f2", "f3"))
 
 
 @given(st.lists(st.integers(1, 30), max_size=20), st.integers(1, 30), st.integers(1, 60))
@@ -47,3 +53,19 @@ def test_file_is_taken_apart_if_one_of_its_windows_changed() -> None:
     going, (back,) = taken_apart([joined, file(3, 1)], {"2", "3"})
     assert (going, back.name, back.staged) == ((joined,), "f2", made_of[1].staged)
     assert taken_apart([joined, file(3, 1)], set()) == ((joined,), ())
+
+
+def test_files_that_share_parts_over_several_steps_are_taken_apart_together() -> None:
+    """A unit became two files, and one of them was joined again with one of another such unit."""
+    a, b = ingredients([file(1, 1), file(2, 1)], "retired/2")
+    y, z = ingredients([file(3, 1), file(4, 1)], "retired/3")
+
+    def joined(name: str, *of: StagedFile) -> PublishedFile:
+        return PublishedFile(name, 9, "", 2, 2, "u", f"units/{name}", made_of=of)
+
+    standing = [joined("one", a, b), joined("both", a, b, y, z), joined("other", y, z)]
+
+    going, coming = apart(standing, {"one"})
+
+    assert [item.name for item in going] == ["one", "both", "other"]
+    assert [item.name for item in coming] == ["f1", "f2", "f3", "f4"]

@@ -119,3 +119,15 @@ def test_contribution_that_no_longer_counts_is_taken_out() -> None:
     assert found is not None
     assert not found.standing
     assert found.changes == tuple(life.contributions[:1])
+
+
+def test_replay_of_a_window_after_a_rebuild_merges_what_the_rebuild_had_anew() -> None:
+    life = Life()
+    life.take(REBUILD)
+    life.take(LOAD)
+    life.publish()
+
+    life.replay(1)
+    life.publish()
+
+    assert life.content == ("p1", "p3")
