@@ -45,10 +45,10 @@ check: .venv/.dev ## Lint, layout, types, imports, fresh locks
 test-unit: .venv/.dev ## Unit tests only, few examples each: while you write
 	@HYPOTHESIS_PROFILE=quick $(RUN) pytest tests/unit -m "$(UNIT)"
 
-test: .venv/.dev setup ## All tests but the slow ones; what CI runs
-	$(RUN) pytest $(TWO) -m "not slow"
+test: .venv/.dev setup ## All tests but the slow ones, with fewer examples; what CI runs
+	@HYPOTHESIS_PROFILE=usual $(RUN) pytest $(TWO) -m "not slow"
 
-test-all: .venv/.dev setup ## All tests, the slow ones too
+test-all: .venv/.dev setup ## All tests with all examples, the slow ones too
 	$(RUN) pytest
 
 coverage: .venv/.dev setup ## Tests with branch coverage; a report in .coverage/html

@@ -64,6 +64,10 @@ hypothesis.settings.register_profile(
 hypothesis.settings.register_profile(
     "thorough", hypothesis.settings.get_profile("default"), max_examples=1_000
 )
+# For `make test`; every run draws other examples.
+hypothesis.settings.register_profile(
+    "usual", hypothesis.settings.get_profile("default"), max_examples=30
+)
 # For `make test-unit`, which is run again and again while writing.
 hypothesis.settings.register_profile(
     "quick", hypothesis.settings.get_profile("default"), max_examples=15

@@ -397,6 +397,9 @@ def test_closed_source_does_not_close_counts_or_what_has_no_time(lake: SmallLake
     (outcome,) = pipeline.publish_final("cli", NOW, WORD)
 
     assert outcome.state == "pending"
+    assert outcome.why is not None
+    # Not that the watermark is behind, which the person has overruled.
+    assert outcome.why.reasons == (Reason.COUNT_SHORT,)
     assert lake.ids() == {}
 
 
