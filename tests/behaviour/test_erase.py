@@ -821,3 +821,22 @@ def test_dry_run_shows_what_would_go_and_writes_nothing(
 def test_condition_before_anything_was_loaded_is_refused(lake: SmallLake) -> None:
     with pytest.raises(ErasureInvalid, match="nothing was loaded yet"):
         lake.pipeline().erasure("id = 3", "ada", NOW)
+
+
+def test_damaged_staged_file_is_told_and_stays(lake: SmallLake) -> None:
+    grown(lake, 1)
+    lake.commit({1: 2, 2: 1})
+    opened = lake.pipeline()
+    load(opened, interval(2))
+    (file,) = lake.work.glob(f"windows/000002/*/staged/*/*/{DAY_1}/*.parquet")
+    file.write_bytes(file.read_bytes()[:50])
+
+    (left,) = erase(opened, 1).left
+
+    assert "000002" in left.path
+    assert file.exists()
+    assert lake.ids() == {DAY_1: [2]}
+    opened.finish_load(opened.replay(2, RUN, NOW), NOW, local)
+    assert opened.erase(None, RUN, ADA, local).left == ()
+    publish(opened)
+    assert lake.ids()[DAY_1] == [2, 3, 4]

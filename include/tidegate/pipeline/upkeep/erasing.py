@@ -20,7 +20,7 @@ from tidegate.errors import (
 )
 from tidegate.errors.commands import command
 from tidegate.model.counting import counting, set_aside
-from tidegate.model.erasure import ErasedFile, Erasure, ErasureReport
+from tidegate.model.erasure import ErasedFile, Erasure, ErasureReport, Fingerprint
 from tidegate.model.message import CommitMessage
 from tidegate.model.part_format import form_of_name
 from tidegate.model.wire import pretty
@@ -36,7 +36,7 @@ from tidegate.stage.stored import read_stored
 from tidegate.target.late_root import late_files
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     import pyarrow as pa
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from tidegate.model.ledger_rows import KnownPartition
     from tidegate.model.message import Contribution
     from tidegate.model.part_format import PartFormat
-    from tidegate.model.publication import Approval
+    from tidegate.model.publication import Approval, PublishedFile
     from tidegate.pipeline.publish.committer import Committer
     from tidegate.pipeline.publish.content import Contents
     from tidegate.pipeline.publish.erasing import StandingRows
@@ -98,8 +98,6 @@ class Eraser:
             ErasureInvalid: an earlier one does not exist, or the condition does not name values of
                 columns in the published files.
         """
-        import pyarrow as pa
-
         known = erasures(self.storage, self.roots.work)
         # The same salt in all of them tells an erasure that was named before.
         salt = known[0].salt if known else os.urandom(16).hex()
@@ -108,17 +106,7 @@ class Eraser:
             problem = f"no erasure {missing[0]}; there are {len(known) or 'none'}"
             raise ErasureInvalid(where=where or "", problem=problem)
         columns, is_past = self._values(where) if where is not None else ({}, True)
-        combined = list(itertools.product(*(values.to_pylist() for values in columns.values())))
-        arrays = (
-            []
-            if not columns
-            else [
-                pa.array(values, kind.type)
-                for values, kind in zip(zip(*combined, strict=True), columns.values(), strict=True)
-            ]
-        )
-        found = fingerprints(arrays, salt) if arrays else ()
-        rows = tuple(sorted(found, key=lambda row: row.digest))
+        rows = _combined(columns, salt)
         told = (is_past or None, tuple(instead) or None)
         number = len(known) + 1
         made = Erasure(number, tuple(columns), salt, rows, by, now, comment, *told)
@@ -205,9 +193,7 @@ class Eraser:
             # A file that cannot be read is told when rows are erased.
             with contextlib.suppress(TidegateError):
                 found += self.standing.found(item.state.partition, named)
-        with contextlib.suppress(TidegateError):
-            found += self._waiting(known, named)
-        return tuple(found)
+        return (*found, *self._waiting(known, named, []))
 
     def lacking(self, erasure: Erasure) -> dict[str, int]:
         """Return partition → its published files without a column that an erasure names.
@@ -283,12 +269,19 @@ class Eraser:
                 left.append(ErasedFile(place, 0, str(refused), str(partition)))
 
     def _waiting(
-        self, known: Sequence[KnownPartition], named: Sequence[Erasure]
+        self,
+        known: Sequence[KnownPartition],
+        named: Sequence[Erasure],
+        left: list[ErasedFile],
     ) -> Iterator[ErasedFile]:
         """Yield staged files with erased rows that a later revision may have."""
         for item in known:
             for brought in _coming(item):
-                yield from self._staged(brought, named)
+                try:
+                    yield from self._staged(brought, named)
+                except TidegateError as refused:
+                    root = layout.plan_root(self.roots.work, brought.window, brought.plan_digest)
+                    left.append(ErasedFile(root, 0, str(refused), str(brought.partition)))
 
     def _staged(self, brought: Contribution, named: Sequence[Erasure]) -> Iterator[ErasedFile]:
         columns = self.contents.columns_of_plan(brought.window, brought.plan_digest)
@@ -312,7 +305,7 @@ class Eraser:
     ) -> Iterator[ErasedFile]:
         """Read windows again whose staged files somebody may still publish."""
         known = self.ledger.known_partitions()
-        waiting = tuple(self._waiting(known, named))
+        waiting = tuple(self._waiting(known, named, left))
         by_window: dict[int, list[ErasedFile]] = {}
         for file in waiting:
             by_window.setdefault(layout.window_of(file.path) or 0, []).append(file)
@@ -338,7 +331,10 @@ class Eraser:
         for item in self.ledger.known_partitions():
             begun = item.begun.publication.adds if item.begun is not None else ()
             # Those with erased rows have been dealt with.
-            coming = [part for it in _coming(item) for part in self.contents.parts_of(it)]
+            coming: list[PublishedFile] = []
+            for brought in _coming(item):
+                with contextlib.suppress(StateFileLost, StateFileDamaged):
+                    coming += self.contents.parts_of(brought)
             kept |= {f"{self.roots.work}/{file.staged}" for file in (*begun, *coming)}
             standing = self.contents.standing(item.state.partition)
             for file in standing.content if standing else ():
@@ -355,9 +351,11 @@ class Eraser:
         ]
         # What is listed and needed is known afterwards, whatever happens meanwhile.
         busy, kept, aside = self._loading(named, left), self._kept(left), self._put_aside()
+        # What could not be looked through is not to be taken for something that nobody needs.
+        places = tuple(f"{it.path}/" for it in left) + ((busy,) if busy is not None else ())
         for name in names:
             path = f"{work}/{name}"
-            if busy is not None and path.startswith(busy):
+            if path.startswith(places):
                 continue
             if posixpath.basename(name).startswith("."):
                 if path.endswith(_NEW):
@@ -506,6 +504,20 @@ def _coming(item: KnownPartition) -> Iterator[Contribution]:
         if stood.get(str(brought.window)) != brought.plan_digest:
             yield brought
     yield from set_aside(item.contributions)
+
+
+def _combined(columns: Mapping[str, pa.Array], salt: str) -> tuple[Fingerprint, ...]:
+    """Return the fingerprints of every combination of values, in an order that tells nothing."""
+    import pyarrow as pa
+
+    if not columns:
+        return ()
+    rows = list(itertools.product(*(values.to_pylist() for values in columns.values())))
+    kinds = [values.type for values in columns.values()]
+    arrays = [
+        pa.array(values, kind) for values, kind in zip(zip(*rows, strict=True), kinds, strict=True)
+    ]
+    return tuple(sorted(fingerprints(arrays, salt), key=lambda row: row.digest))
 
 
 def _said(erasure: Erasure) -> tuple[object, ...]:
