@@ -31,18 +31,18 @@ def undo(
         now = utc_now()
         opened = open_pipeline(pipeline)
         named = opened.parse_partition(partition)
-        draft = opened.undone(named)
-        output.confirm("Undo it?", *_doing(draft), yes=yes)
+        following = opened.undone(named)
+        output.confirm("Undo it?", *_doing(following), yes=yes)
         owner, said = this_process(), Approval(True, getpass.getuser(), now, comment)
         consumers = AirflowConsumers(opened, owner)
-        done = opened.undo(named, draft.base_revision, said, owner, now)
+        done = opened.undo(named, following.base_revision, said, owner, now)
         consumers.tell(named)
-        aside = _windows(draft)
+        aside = _windows(following)
         raw = {
             **done.to_json(),
             "partition": str(named),
-            "undid": draft.base_revision,
-            "restores": draft.undone.restores if draft.undone else None,
+            "undid": following.base_revision,
+            "restores": following.undone.restores if following.undone else None,
             "set_aside": [int(window) for window in aside],
             "by": said.by,
         }
@@ -55,20 +55,20 @@ def undo(
         output.next(command("explain", pipeline, named), *again)
 
 
-def _doing(draft: "Publication") -> Iterator[str]:
-    restores = draft.undone.restores if draft.undone is not None else 0
-    before = draft.rows + sum(item.rows for item in draft.removes)
-    before -= sum(item.rows for item in draft.adds)
-    aside = _aside_text(_windows(draft))
+def _doing(following: "Publication") -> Iterator[str]:
+    restores = following.undone.restores if following.undone is not None else 0
+    before = following.rows + sum(item.rows for item in following.removes)
+    before -= sum(item.rows for item in following.adds)
+    aside = _aside_text(_windows(following))
     yield (
-        f"{draft.partition}: revision {draft.base_revision} has "
-        f"{wording.plural(before, 'row')}. Revision {draft.revision} will have the "
-        f"{wording.plural(draft.rows, 'row')} of revision {restores}; {aside}."
+        f"{following.partition}: revision {following.base_revision} has "
+        f"{wording.plural(before, 'row')}. Revision {following.revision} will have the "
+        f"{wording.plural(following.rows, 'row')} of revision {restores}; {aside}."
     )
 
 
-def _windows(draft: "Publication") -> list[str]:
-    return sorted(draft.undone.set_aside, key=int) if draft.undone is not None else []
+def _windows(following: "Publication") -> list[str]:
+    return sorted(following.undone.set_aside, key=int) if following.undone is not None else []
 
 
 def _aside_text(windows: list[str]) -> str:

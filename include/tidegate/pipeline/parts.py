@@ -16,7 +16,7 @@ from tidegate.pipeline.load.loader import Loader
 from tidegate.pipeline.load.rebuilding import LedgerRebuilding
 from tidegate.pipeline.publish.assembling import Assembler
 from tidegate.pipeline.publish.committer import Committer
-from tidegate.pipeline.publish.compacting import Compactor, Drafter
+from tidegate.pipeline.publish.compacting import Compactor, Proposer
 from tidegate.pipeline.publish.content import Contents
 from tidegate.pipeline.publish.erasing import StandingRows
 from tidegate.pipeline.publish.finishing import Finisher
@@ -156,11 +156,11 @@ class PipelineParts(PipelineControl):
     def _compactor(self) -> Compactor:
         said = self.config.target.compaction
         units = Units(self.config, self.roots, self.storage)
-        drafter: Drafter = self._contents
+        proposer: Proposer = self._contents
         if self.config.target.write == "upsert":
-            drafter = Assembler(self.config, self.roots, self.storage, self._contents, units)
+            proposer = Assembler(self.config, self.roots, self.storage, self._contents, units)
         rule = None if said is None else self.compaction_rule(said)
-        return Compactor(drafter, self._contents, units, rule)
+        return Compactor(proposer, self._contents, units, rule)
 
     def compaction_rule(self, said: CompactionConfig) -> CompactionRule:
         """Return when files are joined, and how large they become."""

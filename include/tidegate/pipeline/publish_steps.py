@@ -139,7 +139,7 @@ class PublishSteps(PipelineParts):
         """
         self._check_identity()
         self._check_touched(partition)
-        return self._undoer.drafted(partition)
+        return self._undoer.next_revision(partition)
 
     @keeping_ledger_open
     def undo(

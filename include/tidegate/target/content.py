@@ -73,7 +73,7 @@ def propose(
     coming = tuple(
         part for window, item in wanted.items() if window not in settled for part in parts_of(item)
     )
-    draft = Publication(
+    following = Publication(
         partition=partition,
         base_revision=base_revision,
         adds=(*coming, *back),
@@ -81,15 +81,15 @@ def propose(
         content=(),
         contributions=plans_of(contributions),
     )
-    return difference(draft, standing, is_lost)
+    return difference(following, standing, is_lost)
 
 
 def difference(
-    draft: Publication, standing: Sequence[PublishedFile], is_lost: IsLost = lambda _: False
+    following: Publication, standing: Sequence[PublishedFile], is_lost: IsLost = lambda _: False
 ) -> Publication:
     """Reduce what comes and goes to what differs, in order, and fill in the content."""
-    adds, removes = _without_equal(draft.adds, draft.removes, is_lost)
-    reduced = replace(draft, adds=_ordered(adds), removes=_ordered(removes))
+    adds, removes = _without_equal(following.adds, following.removes, is_lost)
+    reduced = replace(following, adds=_ordered(adds), removes=_ordered(removes))
     return with_content(reduced, standing)
 
 

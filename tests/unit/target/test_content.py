@@ -88,21 +88,21 @@ class Life:
             for number, rows in enumerate(files)
         ]
 
-    def drafted(self, contributions: list[Contribution] | None = None) -> Publication:
+    def following(self, contributions: list[Contribution] | None = None) -> Publication:
         found = self.contributions() if contributions is None else contributions
         return propose(DAY, self.standing, self.revision, found, self.parts, lambda _: False)
 
     def publish(self) -> Publication:
-        drafted = self.drafted()
-        if drafted.is_empty:
-            return drafted
-        assert not self.table & {file.name for file in drafted.adds}
-        assert self.table >= {file.name for file in drafted.removes}
-        self.table |= {file.name for file in drafted.adds}
-        self.table -= {file.name for file in drafted.removes}
-        assert self.table == {file.name for file in drafted.content}
-        self.standing, self.revision = drafted, drafted.revision
-        return drafted
+        following = self.following()
+        if following.is_empty:
+            return following
+        assert not self.table & {file.name for file in following.adds}
+        assert self.table >= {file.name for file in following.removes}
+        self.table |= {file.name for file in following.adds}
+        self.table -= {file.name for file in following.removes}
+        assert self.table == {file.name for file in following.content}
+        self.standing, self.revision = following, following.revision
+        return following
 
     def _plan(self) -> str:
         self.plans += 1
@@ -162,8 +162,8 @@ def test_order_of_contributions_does_not_matter(
     shuffled = life.contributions()
     chance.shuffle(shuffled)  # type: ignore[attr-defined]
 
-    assert life.drafted(shuffled).digest == life.drafted().digest
-    assert life.drafted(shuffled).content == life.drafted().content
+    assert life.following(shuffled).digest == life.following().digest
+    assert life.following(shuffled).content == life.following().content
 
 
 @given(steps)
@@ -172,7 +172,7 @@ def test_content_is_in_window_order_then_by_name(life_steps: list[tuple[object, 
     for step in life_steps:
         life.step(step)
 
-    keys = [(file.window, file.name) for file in life.drafted().content]
+    keys = [(file.window, file.name) for file in life.following().content]
 
     assert keys == sorted(keys)
 

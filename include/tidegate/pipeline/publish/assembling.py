@@ -42,7 +42,7 @@ class Assembler:
     contents: Contents
     units: Units
 
-    def drafted(
+    def next_revision(
         self, partition: Partition, state: PartitionState, contributions: Sequence[Contribution]
     ) -> Publication:
         """Return the next revision, with its files made.
@@ -61,7 +61,7 @@ class Assembler:
             parts = self._changes(partition, found, is_anew=base is not None and not found.standing)
             kept, adds = self._merged(partition, found, parts)
             removes = (*found.going, *(it for it in found.standing if it.name not in kept))
-        draft = Publication(
+        following = Publication(
             partition=partition,
             base_revision=state.revision,
             adds=adds,
@@ -69,7 +69,7 @@ class Assembler:
             content=(),
             contributions=plans_of(contributions),
         )
-        return difference(draft, base.content if base else ())
+        return difference(following, base.content if base else ())
 
     def _merged(
         self, partition: Partition, found: Merging, parts: _Parts

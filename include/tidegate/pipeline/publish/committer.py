@@ -118,10 +118,10 @@ class Committer:
             self._check_units(approved.publication, claim, now)
             return self._proposal(approved)
         before = self.ledger.publications.proposed(partition)
-        drafted = self._drafted(partition, claim, now)
-        if drafted is None:
+        following = self._next_revision(partition, claim, now)
+        if following is None:
             return None
-        stored = self.ledger.publications.propose(drafted, claim, now, override)
+        stored = self.ledger.publications.propose(following, claim, now, override)
         return self._proposal(stored, before)
 
     def _check_units(self, approved: Publication, claim: Claim, now: datetime) -> None:
@@ -133,8 +133,8 @@ class Committer:
         partition = approved.partition
         if not self.contents.lacks_unit(approved):
             return
-        drafted = self._drafted(partition, claim, now)
-        if drafted is None or drafted.digest != approved.digest:
+        following = self._next_revision(partition, claim, now)
+        if following is None or following.digest != approved.digest:
             self.ledger.partitions.release(partition, claim)
             raise UnitLost(pipeline=self.config.name, partition=str(partition))
 
@@ -272,14 +272,14 @@ class Committer:
             if self.ledger.partitions.get(partition).pending != "none":
                 return None
             with self.finisher.renewing(partition, claim):
-                drafted = self.compactor.rewritten(partition, rule)
-            if drafted is None or drafted.is_empty:
+                following = self.compactor.rewritten(partition, rule)
+            if following is None or following.is_empty:
                 return None
-            self.ledger.publications.propose(drafted, claim, now)
-            verdict = Verdict(Outcome.PASS, (), drafted.rows, "none", now)
+            self.ledger.publications.propose(following, claim, now)
+            verdict = Verdict(Outcome.PASS, (), following.rows, "none", now)
             number = self.ledger.publications.reserve(partition, claim)
-            self.gatekeeper.keep(GateRecord(drafted, verdict, None, {}, None, number))
-            digest = drafted.digest
+            self.gatekeeper.keep(GateRecord(following, verdict, None, {}, None, number))
+            digest = following.digest
             self.ledger.publications.record_verdict(partition, digest, verdict, claim, None)
             return self.commit(partition, digest, owner, now, by_command=True)
         finally:
@@ -328,18 +328,20 @@ class Committer:
         self.ledger.publications.prepare(entry, path, claim, number)
         return path
 
-    def _drafted(self, partition: Partition, claim: Claim, now: datetime) -> Publication | None:
+    def _next_revision(
+        self, partition: Partition, claim: Claim, now: datetime
+    ) -> Publication | None:
         """Compute the next revision; None, and recorded, if the content would not change."""
         state = self.ledger.partitions.get(partition)
         with self.finisher.renewing(partition, claim):
-            drafted, seen = self._draft(state, claim, now)
-            while drafted.is_empty and self._stands(partition, state.revision):
+            following, seen = self._worked_out(state, claim, now)
+            while following.is_empty and self._stands(partition, state.revision):
                 if self.ledger.partitions.note_standing(partition, claim, seen):
                     return None
-                drafted, seen = self._draft(state, claim, now)
-        return drafted
+                following, seen = self._worked_out(state, claim, now)
+        return following
 
-    def _draft(
+    def _worked_out(
         self, state: PartitionState, claim: Claim, now: datetime
     ) -> tuple[Publication, Sequence[Contribution]]:
         """Settle late rows; return the next revision, and the contributions it was made from."""
@@ -350,7 +352,7 @@ class Committer:
         standing = self.contents.standing(partition)
         stood = standing.contributions if standing else {}
         self.late.file(partition, seen, stood, claim, claim.owner)
-        return self.compactor.drafted(partition, state, seen), seen
+        return self.compactor.next_revision(partition, state, seen), seen
 
     def _stands(self, partition: Partition, revision: int) -> bool:
         """Return whether the content of a partition, which would not change, is published."""
@@ -410,10 +412,10 @@ def _in_numbers(publication: Publication) -> Proposal:
     )
 
 
-def _lapsed(before: PublicationEntry | None, drafted: Publication) -> str | None:
+def _lapsed(before: PublicationEntry | None, following: Publication) -> str | None:
     """Return the changes since a proposal that somebody had already seen (PC-C06)."""
-    if before is None or before.publication.digest == drafted.digest:
+    if before is None or before.publication.digest == following.digest:
         return None
     if before.verdict is None and before.approval is None:
         return None
-    return f"{drafted.rows - before.rows:+d} rows since"
+    return f"{following.rows - before.rows:+d} rows since"

@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from tidegate.pipeline.publish.units import Units
 
 
-class Drafter(Protocol):
+class Proposer(Protocol):
     """Works out the next revision of a partition, and makes the files that it lacks."""
 
-    def drafted(
+    def next_revision(
         self, partition: Partition, state: PartitionState, contributions: Sequence[Contribution]
     ) -> Publication:
         """Return the difference to the current revision; repeated, it finds its files made.
@@ -46,21 +46,21 @@ class Compactor:
     Failure: as for `Units`; nothing that stands is touched.
     """
 
-    drafter: Drafter
+    proposer: Proposer
     """Works out the revisions whose small files are joined."""
     contents: Contents
     units: Units
     rule: CompactionRule | None
     """When a revision joins files by itself; None: never."""
 
-    def drafted(
+    def next_revision(
         self, partition: Partition, state: PartitionState, contributions: Sequence[Contribution]
     ) -> Publication:
         """Return the next revision; its small files are joined if its number says so."""
-        draft = self.drafter.drafted(partition, state, contributions)
-        if self.rule is None or draft.is_empty or draft.revision % self.rule.every:
-            return draft
-        return self._joined(draft, self.rule)
+        following = self.proposer.next_revision(partition, state, contributions)
+        if self.rule is None or following.is_empty or following.revision % self.rule.every:
+            return following
+        return self._joined(following, self.rule)
 
     def rewritten(self, partition: Partition, rule: CompactionRule) -> Publication | None:
         """Return the revision that only joins small files of the current one; None without one."""
@@ -78,30 +78,33 @@ class Compactor:
         )
         return self._joined(unchanged, rule)
 
-    def _joined(self, draft: Publication, rule: CompactionRule) -> Publication:
-        standing = self.contents.standing(draft.partition)
+    def _joined(self, following: Publication, rule: CompactionRule) -> Publication:
+        standing = self.contents.standing(following.partition)
         content = standing.content if standing else ()
-        chosen = bins(draft.content, rule)
-        by_name = {file.name: file for file in draft.content}
+        chosen = bins(following.content, rule)
+        by_name = {file.name: file for file in following.content}
         made = [
             file
             for names in chosen
-            for file in self._unit(draft, content, [by_name[name] for name in names])
+            for file in self._unit(following, content, [by_name[name] for name in names])
         ]
         gone = {name for names in chosen for name in names}
         joined = replace(
-            draft,
-            adds=(*(file for file in draft.adds if file.name not in gone), *made),
-            removes=(*draft.removes, *(file for file in content if file.name in gone)),
+            following,
+            adds=(*(file for file in following.adds if file.name not in gone), *made),
+            removes=(*following.removes, *(file for file in content if file.name in gone)),
         )
         return difference(joined, content)
 
     def _unit(
-        self, draft: Publication, standing: Sequence[PublishedFile], files: Sequence[PublishedFile]
+        self,
+        following: Publication,
+        standing: Sequence[PublishedFile],
+        files: Sequence[PublishedFile],
     ) -> tuple[PublishedFile, ...]:
         """Return the file that others are joined to; more than one if it became too large."""
-        partition = draft.partition
-        retired = layout.retired_part(self.contents.roots.work, partition, draft.revision, "")
+        partition = following.partition
+        retired = layout.retired_part(self.contents.roots.work, partition, following.revision, "")
         retired = layout.relative_to_work(self.contents.roots.work, retired)
         stood = {file.name for file in standing}
         made_of = tuple(
@@ -116,7 +119,7 @@ class Compactor:
                 **self.units.inputs,
             }
         )
-        made = self.units.joined(partition, unit_digest, self._paths(draft, stood, files))
+        made = self.units.joined(partition, unit_digest, self._paths(following, stood, files))
         is_merged = any(file.merged for file in files)
         windows = tuple(sorted({window for file in files for window in file.windows}))
         return tuple(
@@ -133,10 +136,10 @@ class Compactor:
         )
 
     def _paths(
-        self, draft: Publication, stood: set[str], files: Sequence[PublishedFile]
+        self, following: Publication, stood: set[str], files: Sequence[PublishedFile]
     ) -> list[tuple[PublishedFile, str]]:
         roots = self.contents.roots
-        folder = roots.partition(draft.partition)
+        folder = roots.partition(following.partition)
         return [
             (file, f"{folder}/{file.name}" if file.name in stood else f"{roots.work}/{file.staged}")
             for file in files

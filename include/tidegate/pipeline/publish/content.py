@@ -103,7 +103,7 @@ class Contents:
         staged = f"{self.roots.work}/{file.staged}"
         return staged if self.storage.exists(staged) else target
 
-    def drafted(
+    def next_revision(
         self, partition: Partition, state: PartitionState, contributions: Sequence[Contribution]
     ) -> Publication:
         """Return the next revision, computed from all contributions that count.
@@ -132,7 +132,7 @@ class Contents:
         state: PartitionState,
         contributions: Sequence[Contribution] | None = None,
     ) -> Publication:
-        """Return what the next revision is made of; `drafted`, unless changes have to be merged.
+        """Return what `next_revision` is made of, unless changes have to be merged first.
 
         Args:
             partition: the partition.
@@ -142,7 +142,7 @@ class Contents:
         if contributions is None:
             contributions = self.ledger.contributions.to(partition)
         if not self.merges:
-            return self.drafted(partition, state, contributions)
+            return self.next_revision(partition, state, contributions)
         base = self.standing(partition)
         found = merging(base, contributions)
         changes = found.changes if found else ()

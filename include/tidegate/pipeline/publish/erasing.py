@@ -117,13 +117,13 @@ class StandingRows:
                 rows = {} if standing is None else self._rows(standing, erasures)
                 if standing is None or not rows:
                     return ()
-                draft = self._draft(standing, rows, erasures)
+                following = self._worked_out(standing, rows, erasures)
             said = replace(said, erases=erasures[-1].number)
-            verdict = Verdict(Outcome.PASS, (), draft.rows, "none", now)
-            self.ledger.publications.propose_decided(draft, verdict, said, claim, now)
+            verdict = Verdict(Outcome.PASS, (), following.rows, "none", now)
+            self.ledger.publications.propose_decided(following, verdict, said, claim, now)
         finally:
             self.ledger.partitions.release(partition, claim)
-        self.committer.commit(partition, draft.digest, owner, now, by_command=True)
+        self.committer.commit(partition, following.digest, owner, now, by_command=True)
         return self._files(standing, rows)
 
     def _files(self, standing: Publication, rows: Mapping[str, int]) -> tuple[ErasedFile, ...]:
@@ -146,7 +146,7 @@ class StandingRows:
         }
         return {name: found for name, found in rows.items() if found}
 
-    def _draft(
+    def _worked_out(
         self, standing: Publication, rows: Mapping[str, int], erasures: Sequence[Erasure]
     ) -> Publication:
         """Return the next revision, with its files made; the names of files with rows are given."""
@@ -162,7 +162,7 @@ class StandingRows:
             path = f"{self.roots.work}/{part.staged}"
             has_rows = erased_in(path, self._form(part), erasures)
             made += self._made(standing, part, None, erasures) if has_rows else [part]
-        draft = Publication(
+        following = Publication(
             partition=standing.partition,
             base_revision=standing.revision,
             adds=tuple(made),
@@ -170,7 +170,7 @@ class StandingRows:
             content=(),
             contributions=self._known(standing),
         )
-        return difference(draft, standing.content)
+        return difference(following, standing.content)
 
     def _known(self, standing: Publication) -> Mapping[str, str]:
         """Return the contributions of the current revision, as they are known now.

@@ -49,7 +49,7 @@ class Undoer:
     watch: Watch
     committer: Committer
 
-    def drafted(self, partition: Partition) -> Publication:
+    def next_revision(self, partition: Partition) -> Publication:
         """Return the way back, without changing anything.
 
         Raises:
@@ -64,7 +64,7 @@ class Undoer:
         current, before = self._plan(revisions, -1), self._before(partition, revisions)
         standing, wanted = current.publication.content, before.publication.content
         contributions = self.ledger.contributions.to(partition)
-        draft = Publication(
+        following = Publication(
             partition=partition,
             base_revision=current.publication.revision,
             adds=_without(wanted, standing),
@@ -73,7 +73,7 @@ class Undoer:
             contributions=dict(before.publication.contributions),
             undone=_undo(before.publication, current.publication, contributions),
         )
-        return with_content(draft, standing)
+        return with_content(following, standing)
 
     def undo(
         self, partition: Partition, revision: int, said: Approval, owner: str, now: datetime
@@ -100,30 +100,30 @@ class Undoer:
         self.watch.check_partition(partition)
         claim, _finished = self.finisher.claim_with_nothing_begun(partition, owner, now)
         try:
-            draft = self.drafted(partition)
-            if draft.base_revision != revision:
-                change = f"revision {draft.base_revision} stands since"
+            following = self.next_revision(partition)
+            if following.base_revision != revision:
+                change = f"revision {following.base_revision} stands since"
                 raise PublicationLapsed(
                     pipeline=self.ledger.name, partition=str(partition), change=change
                 )
             with self.finisher.renewing(partition, claim):
-                for file in draft.adds:
-                    self._bring_back(partition, draft, file)
-            verdict = self._verdict(partition, draft, now)
-            self.ledger.publications.propose_decided(draft, verdict, said, claim, now)
+                for file in following.adds:
+                    self._bring_back(partition, following, file)
+            verdict = self._verdict(partition, following, now)
+            self.ledger.publications.propose_decided(following, verdict, said, claim, now)
         finally:
             self.ledger.partitions.release(partition, claim)
-        return self.committer.commit(partition, draft.digest, owner, now, by_command=True)
+        return self.committer.commit(partition, following.digest, owner, now, by_command=True)
 
-    def _verdict(self, partition: Partition, draft: Publication, now: datetime) -> Verdict:
+    def _verdict(self, partition: Partition, following: Publication, now: datetime) -> Verdict:
         """Return the verdict on the content when it was committed before."""
-        restores = draft.undone.restores if draft.undone is not None else 0
+        restores = following.undone.restores if following.undone is not None else 0
         revisions = self.ledger.publications.revisions(partition)
         made = next(item for item in revisions if item.revision == restores)
         entry = self.ledger.publications.find(partition, made.digest)
         if entry is not None and entry.verdict is not None:
             return entry.verdict
-        return Verdict(Outcome.PASS, (), draft.rows, "none", now)
+        return Verdict(Outcome.PASS, (), following.rows, "none", now)
 
     def _before(self, partition: Partition, revisions: Sequence[RevisionEntry]) -> CommitPlan:
         """Return the commit plan of the last revision before the current one with other content.
@@ -149,7 +149,9 @@ class Undoer:
     def _plan(self, revisions: Sequence[RevisionEntry], place: int) -> CommitPlan:
         return self.contents.commit_plan(revisions[place].commit_plan)
 
-    def _bring_back(self, partition: Partition, draft: Publication, file: PublishedFile) -> None:
+    def _bring_back(
+        self, partition: Partition, following: Publication, file: PublishedFile
+    ) -> None:
         """Give a file that was retired its staged name again, from where a commit takes it.
 
         Raises:
@@ -160,14 +162,14 @@ class Undoer:
             return
         retired = (
             layout.retired_part(self.roots.work, partition, revision, file.name)
-            for revision in range(draft.base_revision, 0, -1)
+            for revision in range(following.base_revision, 0, -1)
         )
         found = next((path for path in retired if self.storage.length(path) == file.length), None)
         if found is None:
             raise UndoImpossible(
                 pipeline=self.ledger.name,
                 partition=str(partition),
-                revision=draft.undone.restores if draft.undone is not None else 0,
+                revision=following.undone.restores if following.undone is not None else 0,
                 path=file.name,
             )
         folder = posixpath.dirname(staged)
