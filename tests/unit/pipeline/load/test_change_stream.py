@@ -37,7 +37,7 @@ def in_memory(case: str) -> Counter[str]:
     return changes(case)
 
 
-@settings(max_examples=20)
+@settings(max_examples=settings.default.max_examples // 5)
 @given(
     case=st.sampled_from(sorted(CASES)),
     target_size=st.integers(1, 4096),
