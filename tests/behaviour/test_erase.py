@@ -510,14 +510,20 @@ def emails(lake: SmallLake, column: str, rows: dict[int, str]) -> None:
     lake.table.append(table, snapshot_properties={"known-at": moment})
 
 
-def renamed(lake: SmallLake) -> Pipeline:
-    """Publish two people by `email`, erase one, and call the column `mail`."""
+def with_emails(lake: SmallLake) -> Pipeline:
+    """Publish two people by `email`."""
     with lake.table.update_schema() as change:
         change.add_column("email", StringType())
     emails(lake, "email", {1: "ada@x", 2: "bob@x"})
     opened = lake.pipeline()
     load(opened, interval(1))
     publish(opened)
+    return opened
+
+
+def renamed(lake: SmallLake) -> Pipeline:
+    """Publish two people by `email`, erase one, and call the column `mail`."""
+    opened = with_emails(lake)
     erasure = opened.erasure("email = 'ada@x'", "ada", NOW)
     assert opened.erase(erasure, RUN, ADA, local).left == ()
     with lake.table.update_schema() as change:
@@ -551,12 +557,7 @@ def test_load_without_the_column_is_refused_until_the_rows_are_named_by_another(
 
 
 def test_column_that_only_earlier_files_have_is_named_and_loads_go_on(lake: SmallLake) -> None:
-    with lake.table.update_schema() as change:
-        change.add_column("email", StringType())
-    emails(lake, "email", {1: "ada@x", 2: "bob@x"})
-    opened = lake.pipeline()
-    load(opened, interval(1))
-    publish(opened)
+    opened = with_emails(lake)
     with lake.table.update_schema() as change:
         change.delete_column("email")
     lake.commit({2: 1})

@@ -402,7 +402,8 @@ class TargetConfig(Section):
     @property
     def part_format(self) -> PartFormat:
         """How part files are written."""
-        compression = self.compression or KINDS[self.format].default_compression
+        kind = KINDS[self.format]
+        compression = self.compression or kind.default_compression
         said = self.csv
         csv = CsvForm(said.header, said.delimiter, said.null_value, said.quote)
         is_read_back = self.write == "upsert" or self.compaction is not None
@@ -410,8 +411,7 @@ class TargetConfig(Section):
             self.format,
             compression,
             csv if self.format == "csv" else None,
-            # Of formats whose library writes values that it cannot read.
-            is_read_back=(self.format == "orc" and is_read_back) or None,
+            is_read_back=(kind.may_be_unreadable and is_read_back) or None,
         )
 
     @property

@@ -30,6 +30,8 @@ class FormatKind:
     """Whether Spark's own reader reads them for the gate; others are read by ours in its tasks."""
     is_assembled: bool = False
     """Whether standing files are merged with changes, and small ones joined."""
+    may_be_unreadable: bool = False
+    """Whether Arrow writes values that it cannot read, though other readers can."""
     is_copied: bool = False
     """Whether source files of this format may become part files without being decoded."""
 
@@ -63,6 +65,7 @@ KINDS: Mapping[str, FormatKind] = MappingProxyType(
             },
             has_row_groups=True,
             is_assembled=True,
+            may_be_unreadable=True,
         ),
         "csv": FormatKind(
             {NO_COMPRESSION: ".csv", "gzip": ".csv.gz", "zstd": ".csv.zst"},

@@ -309,11 +309,12 @@ class PublishSteps(PipelineParts):
         self._reviewer.review(now, is_final=True)
         for partition in self.unpublished():
             looked = self._evaluator.at_end(partition, now)
-            usual = self._evaluator.evaluate(partition, now)
-            if looked is not None and not looked.committable and usual and not usual.committable:
-                # What it waits for beside the watermark, which is passed.
-                yield self._outcome(partition, looked)
-                continue
+            if looked is not None and not looked.committable:
+                usual = self._evaluator.evaluate(partition, now)
+                if usual is not None and not usual.committable:
+                    # What it waits for beside the watermark, which is passed.
+                    yield self._outcome(partition, looked)
+                    continue
             word = override if looked is not None and looked.committable else None
             yield from self.publish_each([partition], owner, now, word)
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from tidegate.model.row_kind import CHANGE_TYPE, ERASED, RowKind
 from tidegate.physical.arrays import boolean_column, repeated_text
@@ -98,14 +99,14 @@ class LeftOut:
 
     def _as_deletes(self, batch: pa.RecordBatch, turned: np.ndarray) -> pa.RecordBatch:
         """Turn changes into deletes that tell nothing but what they delete."""
-        gone, arrays = boolean_column(turned), []
+        gone, has_any, arrays = boolean_column(turned), turned.any(), []
         for column in self.schema:
             if column.name == CHANGE_TYPE:
                 arrays.append(self._kinds(batch, turned).cast(column.type))
                 continue
             values = batch.column(column.name)
-            if turned.any() and column.name not in self._needed:
-                values = pa.compute.if_else(gone, pa.scalar(None, column.type), values)
+            if has_any and column.name not in self._needed:
+                values = pc.if_else(gone, pa.scalar(None, column.type), values)
             arrays.append(values)
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
@@ -113,7 +114,7 @@ class LeftOut:
         erased = repeated_text(ERASED, batch.num_rows)
         if CHANGE_TYPE not in batch.schema.names:
             insert = repeated_text(RowKind.INSERT.value, batch.num_rows)
-            return pa.compute.if_else(boolean_column(turned), erased, insert)
+            return pc.if_else(boolean_column(turned), erased, insert)
         kinds = batch.column(CHANGE_TYPE)
         becomes = turned & ~removes_row(kinds)
-        return pa.compute.if_else(boolean_column(becomes), erased.cast(kinds.type), kinds)
+        return pc.if_else(boolean_column(becomes), erased.cast(kinds.type), kinds)

@@ -5,6 +5,7 @@ Each step can be repeated, by the same run or another one, and continues from wh
 
 from __future__ import annotations
 
+import functools
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -29,7 +30,7 @@ from tidegate.pipeline.load.rebuilding import rebuild_of
 from tidegate.pipeline.load.replaying import Replay, Replays
 from tidegate.pipeline.load.scanning import Scanner
 from tidegate.pipeline.load.taker import Taken, Taker
-from tidegate.pipeline.state.erasures import erasures
+from tidegate.pipeline.state.erasures import erasures, newest_erasure
 from tidegate.pipeline.state.passed_over import partitions_at
 from tidegate.pipeline.state.plan_files import (
     announces_in,
@@ -332,7 +333,9 @@ class Loader:
 
     @property
     def _scanner(self) -> Scanner:
-        return Scanner(self.config, self.source, erasures(self.storage, self.roots.work))
+        work = self.roots.work
+        read = functools.partial(erasures, self.storage, work)
+        return Scanner(self.config, self.source, newest_erasure(self.storage, work), read)
 
     def _write_plan(self, uri: str, scan: ScanPlan, splits: Sequence[Split]) -> None:
         """Write the splits first; if only one of the two files was lost, the other is kept."""

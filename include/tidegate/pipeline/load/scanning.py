@@ -40,7 +40,7 @@ from tidegate.plan.order import by_age
 from tidegate.read.erased_rows import erasable_problem
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime
 
     from tidegate.config import PipelineConfig, SplitConfig
@@ -130,13 +130,10 @@ class Scanner:
 
     config: PipelineConfig
     source: Source
-    erasures: tuple[Erasure, ...]
-    """Whose rows are left out."""
-
-    @property
-    def erased(self) -> int | None:
-        """The number of the newest erasure; None: nothing was erased."""
-        return self.erasures[-1].number if self.erasures else None
+    erased: int | None
+    """The number of the newest erasure; None: nothing was erased."""
+    erasures: Callable[[int], Sequence[Erasure]]
+    """Reads the erasures up to a number, whose rows are left out."""
 
     def digest(self, window: Window, pinned: Pin, *, again: int = 0) -> str:
         """Return the digest of a window's plan, before planning it."""
@@ -205,7 +202,7 @@ class Scanner:
         Raises:
             ErasedColumnGone: a column that names some is not there, or has another type.
         """
-        for item in lasting(self.erasures):
+        for item in lasting(self.erasures(self.erased)) if self.erased is not None else ():
             for name in item.columns:
                 is_there = name in reading.schema.names
                 kind = reading.schema.field(name).type if is_there else None

@@ -151,19 +151,19 @@ class StandingRows:
     ) -> Publication:
         """Return the next revision, with its files made; the names of files with rows are given."""
         joined, parts = apart(standing.content, rows)
-        columns = self._columns(standing)
+        partition, columns = standing.partition, self._columns(standing)
+        folder = self.roots.partition(partition)
+        made: list[PublishedFile] = []
         plain = [file for file in standing.content if file.name in rows and not file.made_of]
-        made = [
-            made
-            for file in plain
-            for made in self._made(standing, file, columns[file.name], erasures)
-        ]
+        for file in plain:
+            path = f"{folder}/{file.name}"
+            made += self._made(partition, file, path, columns[file.name], erasures)
         for part in parts:
             path = f"{self.roots.work}/{part.staged}"
             has_rows = erased_in(path, self._form(part), erasures)
-            made += self._made(standing, part, None, erasures) if has_rows else [part]
+            made += self._made(partition, part, path, None, erasures) if has_rows else [part]
         following = Publication(
-            partition=standing.partition,
+            partition=partition,
             base_revision=standing.revision,
             adds=tuple(made),
             removes=(*plain, *joined),
@@ -184,16 +184,12 @@ class StandingRows:
 
     def _made(
         self,
-        standing: Publication,
+        partition: Partition,
         file: PublishedFile,
+        path: str,
         columns: pa.Schema | None,
         erasures: Sequence[Erasure],
     ) -> list[PublishedFile]:
-        partition = standing.partition
-        stands = any(item.name == file.name for item in standing.content)
-        path = f"{self.roots.work}/{file.staged}"
-        if stands:
-            path = f"{self.roots.partition(partition)}/{file.name}"
         unit = digest(
             {
                 "partition": partition.path,

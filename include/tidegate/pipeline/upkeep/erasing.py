@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import os
 import posixpath
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tidegate.config import PipelineConfig
@@ -284,14 +286,12 @@ class Eraser:
                     left.append(ErasedFile(root, 0, str(refused), str(brought.partition)))
 
     def _staged(self, brought: Contribution, named: Sequence[Erasure]) -> Iterator[ErasedFile]:
-        columns = self.contents.columns_of_plan(brought.window, brought.plan_digest)
         for part in self.contents.parts_of(brought):
             path = f"{self.roots.work}/{part.staged}"
             if not self.storage.exists(path):
                 continue
-            form = self.config.target.part_format.of_file(path)
-            told = None if form.kind.has_columns else columns
-            rows = erased_in(path, form, named, told)
+            form, columns = self._told(path)
+            rows = erased_in(path, form, named, columns)
             if rows:
                 yield ErasedFile(path, rows, _READ_AGAIN, str(brought.partition))
 
@@ -449,13 +449,17 @@ class Eraser:
         form = form_of_name(path)
         if form.kind.has_columns:
             return form, None
-        return self.config.target.part_format.of_file(path), self._planned_columns(path)
-
-    def _planned_columns(self, path: str) -> pa.Schema | None:
-        """Return the columns of a file as its plan had them; None if the plan is lost."""
         digest = layout.digest_of_part(path)
-        if digest is None:
-            return None
+        columns = None if digest is None else self._columns_of(digest)
+        return self.config.target.part_format.of_file(path), columns
+
+    @cached_property
+    def _columns_of(self) -> Callable[[str], pa.Schema | None]:
+        """Looks for each plan once, whose files are many."""
+        return functools.cache(self._planned_columns)
+
+    def _planned_columns(self, digest: str) -> pa.Schema | None:
+        """Return the columns of the files that a plan writes; None if it is lost."""
         for state in self.ledger.windows.all():
             window = state.window.sequence
             if self.storage.exists(layout.plan_root(self.roots.work, window, digest)):
