@@ -57,6 +57,13 @@ REASONS = {
         "tidegate/pipeline/publish/late",
         "tidegate/pipeline/state/late_root",
     ),
+    "erasing from published tables and from all that windows keep: tests/behaviour/test_erase.py": (
+        "tidegate/pipeline/publish/erasing",
+        "tidegate/pipeline/state/erasures",
+        "tidegate/pipeline/upkeep/erasing",
+        "tidegate/stage/erased_in",
+        "tidegate/stage/standing_rows",
+    ),
     "undoing: tests/behaviour/test_undo.py": ("tidegate/pipeline/publish/undoing",),
     "what a skipped commit removed: tests/behaviour/test_skipped_commits.py": (
         "tidegate/pipeline/state/passed_over",

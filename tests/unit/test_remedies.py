@@ -72,7 +72,7 @@ ASKING = {
 
 TELLING = {
     *("a", "afterwards", "expected", "if", "it", "its", "no", "nothing", "one", "otherwise"),
-    *("published", "the", "these", "this", "to", "what"),
+    *("published", "rows", "the", "these", "this", "to", "what"),
 }
 """Words with which a message goes on telling what is."""
 
@@ -167,7 +167,8 @@ COMMANDS = [
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_command_that_is_printed_is_one_that_the_command_line_takes(command: str) -> None:
-    filled = re.sub(r"\{window\}|WINDOW", "1", re.sub(r"\{(?!window)\w+\}", "value", command))
+    numbered = re.sub(r"\{(window|number)\}|WINDOW", "1", command)
+    filled = re.sub(r"\{\w+\}", "value", numbered)
     verb, *arguments = shlex.split(filled)
 
     typer.main.get_command(app).commands[verb].make_context(verb, arguments)
