@@ -28,7 +28,11 @@ from tidegate.pipeline.state.kept_ledger import keeping_ledger_open
 from tidegate.pipeline.state.late_root import own_late_root
 from tidegate.pipeline.state.reading import filter_columns
 from tidegate.pipeline.state.work import adopt, check_owner
-from tidegate.pipeline.upkeep.erasing import Eraser
+from tidegate.pipeline.upkeep.erasing.eraser import Eraser
+from tidegate.pipeline.upkeep.erasing.kept import KeptRows
+from tidegate.pipeline.upkeep.erasing.naming import NamedRows
+from tidegate.pipeline.upkeep.erasing.staged_forms import StagedForms
+from tidegate.pipeline.upkeep.erasing.waiting import WaitingRows
 from tidegate.pipeline.upkeep.forgotten import Forgotten
 from tidegate.pipeline.upkeep.lost_announces import LostAnnounces
 from tidegate.pipeline.upkeep.sweeping import Sweeper
@@ -131,15 +135,16 @@ class PipelineParts(PipelineControl):
             units=Units(self.config, self.roots, self.storage),
             committer=self._committer,
         )
-        return Eraser(
-            config=self.config,
-            roots=self.roots,
-            ledger=self.ledger,
-            storage=self.storage,
-            contents=self._contents,
-            standing=standing,
-            committer=self._committer,
-        )
+        config, roots, ledger = self.config, self.roots, self.ledger
+        storage, contents = self.storage, self._contents
+        forms = StagedForms(config, roots, ledger, storage, contents)
+        waiting = WaitingRows(roots, ledger, storage, contents, forms, self._committer)
+        kept = KeptRows(config, roots, ledger, storage, contents, forms)
+        return Eraser(roots, ledger, storage, standing, waiting, kept)
+
+    @property
+    def _named_rows(self) -> NamedRows:
+        return NamedRows(self.roots, self.ledger, self.storage, self._contents)
 
     @property
     def _late_rows(self) -> LateRows:

@@ -150,7 +150,7 @@ class Pipeline(LoadSteps, PublishSteps):
                 directory are not the pipeline's own.
         """
         self.own(now)
-        return self._eraser.named(where, by, now, comment, instead)
+        return self._named_rows.named(where, by, now, comment, instead)
 
     def is_erasing(self) -> bool:
         """Return whether an erasure was written down that is not done everywhere."""
@@ -193,7 +193,7 @@ class Pipeline(LoadSteps, PublishSteps):
         """
         self.own(said.at)
         if erasure is not None:
-            self._eraser.record(erasure)
+            self._named_rows.record(erasure)
         named = erasures(self.storage, self.roots.work)
         if not named:
             raise NothingErased(pipeline=self.config.name)

@@ -1,0 +1,122 @@
+"""Erase rows for good: of what stands, what waits, what is kept of earlier, and what comes."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidegate.errors import TidegateError
+from tidegate.model.erasure import ErasedFile, Erasure, ErasureReport
+from tidegate.model.wire import pretty
+from tidegate.stage import layout
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from tidegate.ledger import Ledger
+    from tidegate.model.publication import Approval
+    from tidegate.pipeline.publish.erasing import StandingRows
+    from tidegate.pipeline.state.places import Roots
+    from tidegate.pipeline.upkeep.erasing.kept import KeptRows
+    from tidegate.pipeline.upkeep.erasing.waiting import ReadAgain, WaitingRows
+    from tidegate.storage import Storage
+
+
+@dataclass(frozen=True)
+class Eraser:
+    """Erases rows in one pipeline's target and work directory.
+
+    Runs on: one process. Called: by a person, again until nothing is left.
+    Failure: rows are left somewhere, and the next call goes on.
+    """
+
+    roots: Roots
+    ledger: Ledger
+    storage: Storage
+    standing: StandingRows
+    waiting: WaitingRows
+    kept: KeptRows
+
+    def look(self, named: Sequence[Erasure]) -> tuple[ErasedFile, ...]:
+        """Return the published files that have erased rows, and the staged ones."""
+        known = self.ledger.known_partitions()
+        found: list[ErasedFile] = []
+        for item in known:
+            # A file that cannot be read is told when rows are erased.
+            with contextlib.suppress(TidegateError):
+                found += self.standing.found(item.state.partition, named)
+        return (*found, *self.waiting.found(known, named, []))
+
+    def lacking(self, erasure: Erasure) -> dict[str, int]:
+        """Return partition → its published files without a column that an erasure names.
+
+        They may have its rows under another name of the column.
+        """
+        found = {}
+        for item in self.ledger.known_partitions():
+            # A file that cannot be read is told when rows are erased.
+            with contextlib.suppress(TidegateError):
+                found[str(item.state.partition)] = self.standing.lacking(
+                    item.state.partition, erasure
+                )
+        return {name: files for name, files in found.items() if files}
+
+    def erase(
+        self,
+        named: Sequence[Erasure],
+        said: Approval,
+        owner: str,
+        read_again: ReadAgain,
+        told: Callable[[str], None],
+    ) -> ErasureReport:
+        """Erase rows everywhere, as far as that is possible now.
+
+        Args:
+            named: all erasures that are written down.
+            said: who erases them.
+            owner: the run.
+            read_again: reads a window again.
+            told: called with what is being done.
+
+        Returns:
+            What was erased, and what was not.
+        """
+        left: list[ErasedFile] = []
+        files: list[ErasedFile] = []
+        files += self._from_standing(named, said, owner, told, left)
+        files += self.waiting.read_again(named, read_again, left, owner, said.at)
+        # A commit may have begun before its windows were read again; none can from now on.
+        files += self._from_standing(named, said, owner, told, left)
+        told("looking through files that are kept")
+        files += self.kept.erase(named, left)
+        numbers = tuple(item.number for item in named)
+        report = ErasureReport(numbers, tuple(files), tuple(left), said.at)
+        if not left:
+            at = f"{said.at:%Y%m%dT%H%M%S%f}"
+            path = layout.erasure_report(self.roots.work, numbers[-1], at)
+            self.storage.write_once(path, pretty(report.to_json()))
+        return report
+
+    def _from_standing(
+        self,
+        named: Sequence[Erasure],
+        said: Approval,
+        owner: str,
+        told: Callable[[str], None],
+        left: list[ErasedFile],
+    ) -> Iterator[ErasedFile]:
+        """Take erased rows out of every current revision."""
+        failed = {file.partition for file in left}
+        for item in self.ledger.known_partitions():
+            partition = item.state.partition
+            if str(partition) in failed:
+                continue
+            told(f"looking through {partition}")
+            try:
+                # Without a claim, which would stop a run that publishes other rows.
+                if item.begun is not None or self.standing.found(partition, named):
+                    yield from self.standing.erase(partition, named, said, owner, said.at)
+            except TidegateError as refused:
+                place = self.roots.partition(partition)
+                left.append(ErasedFile(place, 0, str(refused), str(partition)))

@@ -1,0 +1,218 @@
+"""Erase rows of what is kept beside the published files: earlier files, quarantine, late roots."""
+
+from __future__ import annotations
+
+import contextlib
+import posixpath
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidegate.config import PipelineConfig
+from tidegate.errors import (
+    StandingFileUnreadable,
+    StateFileDamaged,
+    StateFileLost,
+    TidegateError,
+)
+from tidegate.errors.commands import command
+from tidegate.model.erasure import ErasedFile
+from tidegate.model.message import CommitMessage
+from tidegate.pipeline.publish.erasing import WITHOUT
+from tidegate.pipeline.state.places import Roots
+from tidegate.pipeline.state.plan_files import read_plan
+from tidegate.pipeline.upkeep.erasing.waiting import coming
+from tidegate.stage import layout
+from tidegate.stage.erased_in import erased_in, write_without
+from tidegate.stage.stored import read_stored
+from tidegate.target.late_root import late_files
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from tidegate.ledger import Ledger
+    from tidegate.model.erasure import Erasure
+    from tidegate.model.publication import PublishedFile
+    from tidegate.pipeline.publish.content import Contents
+    from tidegate.pipeline.upkeep.erasing.staged_forms import StagedForms
+    from tidegate.storage import Storage
+
+_DELETED = "deleted"
+_UNREAD = "deleted although it could not be read"
+_NEW = ".erased"
+"""The end of the hidden name of a file that takes the place of another one."""
+
+
+@dataclass(frozen=True)
+class KeptRows:
+    """Takes erased rows out of files that no revision needs.
+
+    Runs on: one process. Called: by a person, again until nothing is left.
+    Failure: a file is as it was, or its new content lies beside it under a hidden name; the next
+    call goes on.
+    """
+
+    config: PipelineConfig
+    roots: Roots
+    ledger: Ledger
+    storage: Storage
+    contents: Contents
+    forms: StagedForms
+
+    def erase(self, named: Sequence[Erasure], left: list[ErasedFile]) -> Iterator[ErasedFile]:
+        """Take erased rows out of everything that is kept, and that no revision needs."""
+        work = self.roots.work
+        names = [
+            name
+            for name in self.storage.list_files(work)
+            if name.split("/")[0] in layout.TREES and _has_rows(name)
+        ]
+        # What is listed and needed is known afterwards, whatever happens meanwhile.
+        busy, kept, aside = self._loading(named, left), self._kept(left), self._put_aside()
+        # What could not be looked through is not to be taken for something that nobody needs.
+        places = tuple(f"{it.path}/" for it in left) + ((busy,) if busy is not None else ())
+        for name in names:
+            path = f"{work}/{name}"
+            if path.startswith(places):
+                continue
+            if posixpath.basename(name).startswith("."):
+                if path.endswith(_NEW):
+                    self._put_in_place(path)
+                continue
+            if path in kept:
+                continue
+            if path in aside:
+                yield from self._written_anew(path, named, left)
+            else:
+                yield from self._deleted(path, named)
+        for root in self._late_roots():
+            for name in late_files(self.storage, root, self.config.name):
+                if _has_rows(name):
+                    yield from self._written_anew(f"{root}/{name}", named, left)
+
+    def _kept(self, left: Sequence[ErasedFile]) -> set[str]:
+        """Return files that must not go, because something that is published later has them."""
+        kept = {file.path for file in left}
+        for item in self.ledger.known_partitions():
+            begun = item.begun.publication.adds if item.begun is not None else ()
+            # Those with erased rows have been dealt with.
+            later: list[PublishedFile] = []
+            for brought in coming(item):
+                with contextlib.suppress(StateFileLost, StateFileDamaged):
+                    later += self.contents.parts_of(brought)
+            kept |= {f"{self.roots.work}/{file.staged}" for file in (*begun, *later)}
+            standing = self.contents.standing(item.state.partition)
+            for file in standing.content if standing else ():
+                kept |= {f"{self.roots.work}/{part.staged}" for part in file.made_of}
+        return {posixpath.normpath(path) for path in kept}
+
+    def _loading(self, named: Sequence[Erasure], left: list[ErasedFile]) -> str | None:
+        """Return the directory of the window that a run is loading; None if there is none."""
+        state = self.ledger.windows.open()
+        if state is None:
+            return None
+        sequence = state.window.sequence
+        root = layout.window_root(self.roots.work, sequence)
+        uri = self.ledger.plans.uri(sequence)
+        try:
+            leaves_out = uri is not None and read_plan(self.storage, uri).erased
+        except (StateFileLost, StateFileDamaged):
+            leaves_out = None
+        if leaves_out != named[-1].number:
+            load = command("load", self.config.name)
+            run = f"window {sequence} is being loaded; finish it with `{load}`"
+            left.append(ErasedFile(root, 0, run))
+        return f"{root}/"
+
+    def _late_roots(self) -> list[str]:
+        """Return the late roots that the pipeline has, and had when its windows were loaded."""
+        found = {self.roots.late: None} if self.roots.late is not None else {}
+        seen = []
+        for state in self.ledger.windows.all():
+            uri = self.ledger.plans.uri(state.window.sequence)
+            try:
+                said = {} if uri is None else read_plan(self.storage, uri).config
+            except (StateFileLost, StateFileDamaged):
+                continue
+            late_data = said.get("commit", {}).get("late_data")
+            if late_data not in seen:
+                seen.append(late_data)
+                with contextlib.suppress(TidegateError, ValueError):
+                    late = Roots.of(PipelineConfig.from_resolved(said)).late
+                    found |= {late: None} if late is not None else {}
+        return list(found)
+
+    def _put_aside(self) -> set[str]:
+        """Return the quarantined rows of plans in effect, for which people look."""
+        found: set[str] = set()
+        for state in self.ledger.windows.all():
+            if state.plan_digest is None:
+                continue
+            root = layout.plan_root(self.roots.work, state.window.sequence, state.plan_digest)
+            for name in self.storage.list_names(layout.messages_root(root)):
+                path = f"{layout.messages_root(root)}/{name}"
+                try:
+                    staged = read_stored(self.storage, path, CommitMessage).staged
+                except (StateFileLost, StateFileDamaged):
+                    continue
+                found |= {f"{root}/{part.staged}" for part in staged.quarantined}
+            late = f"{root}/{layout.LATE_QUARANTINE}"
+            found |= {f"{late}/{name}" for name in self.storage.list_files(late)}
+        return found
+
+    def _deleted(self, path: str, named: Sequence[Erasure]) -> Iterator[ErasedFile]:
+        """Delete a file that nothing needs if it has erased rows, or may have some."""
+        form, columns = self.forms.of(path)
+        rows, done = None, _DELETED
+        try:
+            if columns is not None or form.kind.has_columns:
+                rows = erased_in(path, form, named, columns)
+        except StandingFileUnreadable:
+            # Half a file of a process that died, or one of rows on their way between tasks.
+            pass
+        if rows == 0:
+            return
+        if rows is None:
+            done = _UNREAD
+        self.storage.delete(path)
+        self.storage.sync(posixpath.dirname(path))
+        yield ErasedFile(path, rows or 0, done)
+
+    def _written_anew(
+        self, path: str, named: Sequence[Erasure], left: list[ErasedFile]
+    ) -> Iterator[ErasedFile]:
+        """Write a file that nobody publishes without erased rows, under its name."""
+        form, columns = self.forms.of(path)
+        try:
+            rows = erased_in(path, form, named, columns)
+            if not rows:
+                return
+            folder, name = posixpath.split(path)
+            new = f"{folder}/.{name}{_NEW}"
+            self.storage.delete(new)
+            write_without(path, self.storage.open_new(new), form, named, columns)
+            self.storage.sync(new)
+            self.storage.delete(path)
+            self._put_in_place(new)
+        except StandingFileUnreadable as refused:
+            done = f"it cannot be read: {refused.problem}. Delete it, or put back a copy of it"
+            left.append(ErasedFile(path, 0, done))
+            return
+        except TidegateError as refused:
+            left.append(ErasedFile(path, 0, str(refused)))
+            return
+        yield ErasedFile(path, rows, WITHOUT)
+
+    def _put_in_place(self, new: str) -> None:
+        """Give a file that was written anew its name, unless that was not to be yet."""
+        folder, name = posixpath.split(new)
+        path = f"{folder}/{name.removeprefix('.').removesuffix(_NEW)}"
+        if not self.storage.exists(path):
+            self.storage.link_new(new, path)
+            self.storage.sync(folder)
+        self.storage.delete(new)
+
+
+def _has_rows(name: str) -> bool:
+    """Return whether a file has rows: part files, those in the place of one, and exchanged rows."""
+    plain = posixpath.basename(name).removesuffix(_NEW).removeprefix(".")
+    return layout.is_part_file(plain) or name.endswith(".arrow")
