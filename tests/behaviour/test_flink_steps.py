@@ -22,7 +22,7 @@ from oracle.questions import commits
 from oracle.recorded import recorded
 from small_lake import load, merged
 from tidegate import read_committed
-from tidegate.config.target import TargetFormat
+from tidegate.config.part_files import TargetFormat
 from tidegate.model.watermark import Reason
 from tidegate.pipeline import open_pipeline
 

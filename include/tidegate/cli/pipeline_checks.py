@@ -20,7 +20,7 @@ from tidegate.config import (
     resolve_secret,
 )
 from tidegate.config.document import Document
-from tidegate.config.target import field_text
+from tidegate.config.partition_keys import field_text
 from tidegate.errors import (
     NameTaken,
     PartitionsUnlikeSource,

@@ -31,6 +31,7 @@ from tidegate.config.loading import (
     read_source,
 )
 from tidegate.config.overlap import place_outside, refuse_overlap_of, source_places
+from tidegate.config.part_files import CompactionConfig
 from tidegate.config.pipeline import DagConfig, PipelineConfig
 from tidegate.config.policies import CustomPolicy, PolicyConfig, SuccessFilePolicy
 from tidegate.config.reading import LimitsConfig, ReadConfig, SplitConfig, TableReadConfig
@@ -49,7 +50,6 @@ from tidegate.config.sources import (
 )
 from tidegate.config.target import (
     OWNER_FILE,
-    CompactionConfig,
     RowRule,
     TargetConfig,
     refuse_work_inside,

@@ -20,11 +20,12 @@ from pydantic import (
 
 from tidegate.config.commit import CommitConfig, EventTimeConfig, ExecuteConfig, GateConfig
 from tidegate.config.environment import PLACEHOLDER
+from tidegate.config.partition_keys import identity_text
 from tidegate.config.requirements import Surroundings, check_completeness
 from tidegate.config.retention import RetentionConfig
 from tidegate.config.section import Section, overlap
 from tidegate.config.sources import AnySource, SourceConfig, of_one_kind
-from tidegate.config.target import RowRule, TargetConfig, identity_text
+from tidegate.config.target import RowRule, TargetConfig
 from tidegate.config.words import KeyProblem, suggest
 from tidegate.model.partition_value import INTERVALS, time_fields
 from tidegate.model.row_kind import CHANGE_ORDINAL, CHANGE_TYPE

@@ -5,27 +5,33 @@ from __future__ import annotations
 import operator
 import os
 import posixpath
-import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
-    AfterValidator,
     BeforeValidator,
     Field,
-    PlainSerializer,
     SerializerFunctionWrapHandler,
     ValidationInfo,
-    WithJsonSchema,
     model_serializer,
     model_validator,
 )
 
+from tidegate.config.part_files import (
+    DEFAULT_FORMAT,
+    CompactionConfig,
+    Compression,
+    CsvConfig,
+    RollingConfig,
+    RowGroupConfig,
+    SortBy,
+    TargetFormat,
+)
+from tidegate.config.partition_keys import PartitionBy, field_text, literal
 from tidegate.config.section import (
     LocalPath,
     Section,
-    Size,
     absolute_path,
     folder_of,
     lies_inside,
@@ -35,32 +41,17 @@ from tidegate.config.section import (
 )
 from tidegate.config.words import NOT_BUILT, KeyProblem, suggest
 from tidegate.errors import WorkInsideTarget
-from tidegate.model.part_format import KINDS, PARQUET, CsvForm, PartFormat
-from tidegate.model.partition import DEFAULT_NAME, Partition, PartitionField, Transform
+from tidegate.model.part_format import KINDS, CsvForm, PartFormat
+from tidegate.model.partition import DEFAULT_NAME, Partition, Transform
 from tidegate.model.partition_value import INTERVALS, value_format
-from tidegate.model.sort_key import SortKey
 
 RowEffect = Literal["quarantine", "hold", "warn"]
 WriteMode = Literal["append", "overwrite", "upsert"]
-DEFAULT_FORMAT = PARQUET.name
-"""Pipelines that are registered without a format have this one."""
-
-TargetFormat = Literal["parquet", "orc", "csv", "json", "avro"]
-Compression = Literal["zstd", "snappy", "gzip", "zlib", "lz4", "deflate", "none"]
 Evolve = Literal["widen", "add_columns", "none"]
 CopyWholeFiles = Literal["auto", "never"]
 
 OWNER_FILE = ".tidegate.json"
 """The file at the target's root that names the pipeline that owns it (design §4)."""
-
-_CALL = re.compile(r"([A-Za-z_]+)\s*\((.*)\)", re.DOTALL)
-_LITERAL = re.compile(r"'((?:[^']|'')*)'")
-_MADE = {
-    transform.value: transform
-    for transform in Transform
-    if transform not in {Transform.IDENTITY, Transform.STATIC}
-}
-_LATER_FUNCTIONS = ("year", "week", "minute", "bucket", "truncate")
 
 
 class RowRule(Section):
@@ -71,177 +62,6 @@ class RowRule(Section):
     where: str = Field(min_length=1)
     """SQL predicate that good rows satisfy; NULL does not."""
     on_failure: Annotated[RowEffect, words(RowEffect)] = "quarantine"
-
-
-def _read_fields(found: Any) -> Any:
-    """Read a mapping, as in a pipeline file, or a list of mappings, as in a plan."""
-    if isinstance(found, list | tuple) and all(isinstance(item, PartitionField) for item in found):
-        return tuple(found)
-    if isinstance(found, list) and all(isinstance(item, Mapping) for item in found):
-        pairs = [pair for item in found for pair in item.items()]
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            msg = "a partition key is given twice"
-            raise ValueError(msg)
-    if not isinstance(found, Mapping):
-        msg = "expected a mapping such as {dt: day(ordered_at), region: region}"
-        raise ValueError(msg)  # noqa: TRY004 (pydantic collects ValueError)
-    return tuple(_read_field(str(name), found[name]) for name in found)
-
-
-def _read_field(name: str, found: Any) -> PartitionField:
-    if not name or name.startswith(("_", ".")):
-        problem = "a key that starts with '_' or '.' would make hidden directories"
-        raise KeyProblem(problem, key=name)
-    if not isinstance(found, str) or not found.strip():
-        problem = f"expected a column, or day(), hour() or month() of one; found {found!r}"
-        raise KeyProblem(problem, key=name)
-    literal = _LITERAL.fullmatch(found.strip())
-    if literal:
-        return PartitionField(name, literal.group(1).replace("''", "'"), Transform.STATIC)
-    call = _CALL.fullmatch(found.strip())
-    if not call:
-        return PartitionField(name, found.strip(), Transform.IDENTITY)
-    function, column = call.group(1).lower(), call.group(2).strip()
-    if function not in _MADE:
-        unknown = f"unknown function '{call.group(1)}'; {suggest(function, _MADE)}"
-        known_later = f"{function}() {NOT_BUILT}; known: {', '.join(_MADE)}"
-        problem = known_later if function in _LATER_FUNCTIONS else unknown
-        raise KeyProblem(problem, key=name)
-    if not column or column == name:
-        problem = (
-            f"{found}: the key needs a column, and a name other than the column's: "
-            "readers would find two columns of one name"
-        )
-        raise KeyProblem(problem, key=name)
-    return PartitionField(name, column, _MADE[function])
-
-
-def _write_fields(fields: tuple[PartitionField, ...]) -> list[dict[str, str]]:
-    # A list: the order is that of the path, and JSON with sorted keys would lose that of a mapping.
-    return [{field.name: field_text(field)} for field in fields]
-
-
-def field_text(field: PartitionField) -> str:
-    """Return the definition of a partition key as it is written in the pipeline file."""
-    if field.transform is Transform.IDENTITY:
-        return field.column
-    if field.transform is Transform.STATIC:
-        return _literal(field.column)
-    return f"{field.transform.value}({field.column})"
-
-
-def identity_text(field: PartitionField) -> str:
-    """Return the definition of a partition key as far as it must not change (design §4).
-
-    The value of a static key may: the next rows then go to another partition.
-    """
-    return "static" if field.transform is Transform.STATIC else field_text(field)
-
-
-def _literal(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"
-
-
-PartitionBy = Annotated[
-    tuple[PartitionField, ...],
-    BeforeValidator(_read_fields),
-    PlainSerializer(_write_fields),
-    WithJsonSchema({"type": "object", "additionalProperties": {"type": "string"}}),
-]
-
-
-def _read_sort_keys(found: Any) -> Any:
-    if isinstance(found, str):
-        found = [found]
-    if not isinstance(found, list | tuple):
-        msg = "expected a list of columns such as [region, -ordered_at]"
-        raise ValueError(msg)  # noqa: TRY004 (pydantic collects ValueError)
-    keys = tuple(item if isinstance(item, SortKey) else _read_sort_key(item) for item in found)
-    columns = [key.column for key in keys]
-    for column in columns:
-        if columns.count(column) > 1:
-            msg = f"the column '{column}' stands there twice"
-            raise ValueError(msg)
-    return keys
-
-
-def _read_sort_key(found: Any) -> SortKey:
-    key = SortKey.parse(found.strip()) if isinstance(found, str) else SortKey("")
-    if not key.column:
-        msg = f"expected a column, or `-column` for the largest first; found {found!r}"
-        raise ValueError(msg)
-    return key
-
-
-SortBy = Annotated[
-    tuple[SortKey, ...],
-    BeforeValidator(_read_sort_keys),
-    PlainSerializer(lambda keys: [key.text for key in keys]),
-    WithJsonSchema({"type": ["array", "string"], "items": {"type": "string"}}),
-]
-
-
-class RollingConfig(Section):
-    """When a task begins a new part file."""
-
-    file_size: Size = 128 << 20
-
-
-class CompactionConfig(Section):
-    """When small files of a partition are joined (PC-K02)."""
-
-    small_file: Size = 16 << 20
-    """Only smaller files are joined."""
-    target_size: Size | None = None
-    """The most that is joined to one file; by default `rolling.file_size`."""
-    every: int = Field(1, gt=0)
-    """Files are joined by revisions whose number is a multiple of this."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _usual(cls, found: Any) -> Any:
-        # `compaction: true` in a pipeline file asks for it as it usually is.
-        return {} if found is True else found
-
-
-class RowGroupConfig(Section):
-    """When a row group, in ORC a stripe, is full: the memory of readers, and what they skip."""
-
-    rows: int = Field(1 << 18, gt=0)
-    size: Size = 64 << 20
-    """Uncompressed, as in memory."""
-
-
-def _one_character(text: str) -> str:
-    if len(text) != 1 or not text.isascii() or text in "\r\n":
-        msg = f"expected one character of ASCII, found {text!r}"
-        raise ValueError(msg)
-    return text
-
-
-Character = Annotated[str, AfterValidator(_one_character)]
-
-
-class CsvConfig(Section):
-    """How rows are written as CSV."""
-
-    header: bool = True
-    """Whether every file begins with the names of its columns."""
-    delimiter: Character = ","
-    null_value: str = Field("", pattern=r'^[^"\r\n]*$')
-    """What stands for NULL. An empty text is quoted, so that it differs from the default."""
-    quote: Character = '"'
-
-    @model_validator(mode="after")
-    def _differ(self) -> CsvConfig:
-        if self.delimiter == self.quote:
-            problem = f"'{self.quote}' is the delimiter as well"
-            raise KeyProblem(problem, key="quote")
-        if self.delimiter in self.null_value or self.quote in self.null_value:
-            problem = f"'{self.null_value}' contains the delimiter or the quote"
-            raise KeyProblem(problem, key="null_value")
-        return self
 
 
 def _word(choices: object) -> BeforeValidator:
@@ -466,7 +286,7 @@ def _static_value(name: str, value: Any, fields: Mapping[str, Any]) -> str:
             "quotes, as it stands in the path"
         )
         raise KeyProblem(problem, key=key)
-    return _literal(value)
+    return literal(value)
 
 
 def _reads_as(text: str, form: str) -> bool:

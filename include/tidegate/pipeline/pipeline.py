@@ -15,7 +15,7 @@ from tidegate.pipeline.state.erasures import erasures, unfinished_erasures
 from tidegate.pipeline.state.holders import life_of
 from tidegate.pipeline.state.kept_ledger import keeping_ledger_open
 from tidegate.pipeline.upkeep.differing import Differ, RevisionDifference
-from tidegate.pipeline.upkeep.findings import Findings
+from tidegate.pipeline.upkeep.fsck.findings import Findings
 from tidegate.pipeline.upkeep.history import SourceInstant, source_instants
 from tidegate.pipeline.upkeep.resetting import Resetter, Standing
 from tidegate.pipeline.upkeep.restore import Restored, Restorer

@@ -1,0 +1,241 @@
+"""Compare table, markers and ledger, and name the remedy for each difference (PC-F41).
+
+Repairs nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tidegate.config import OWNER_FILE
+from tidegate.errors import (
+    FormatUnknown,
+    LedgerBehind,
+    PlacesMoved,
+    PlacesOverlap,
+    StateFileDamaged,
+    StateFileLost,
+    TidegateError,
+)
+from tidegate.errors.commands import command, naming
+from tidegate.model.finding import Finding, FindingKind
+from tidegate.pipeline.state.abandoned import has_begun
+from tidegate.pipeline.state.erasures import unfinished_erasures
+from tidegate.pipeline.state.plan_files import read_plan
+from tidegate.pipeline.state.records import Records
+from tidegate.pipeline.state.work import check_identity, check_owner_or_move, check_tables
+from tidegate.pipeline.upkeep.fsck.partitions import PartitionFindings
+from tidegate.pipeline.upkeep.fsck.strays import Strays
+from tidegate.pipeline.upkeep.fsck.ways_out import WaysOut
+from tidegate.pipeline.upkeep.past import lost_announce, sealed_plans
+from tidegate.stage import layout
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    from tidegate.config import PipelineConfig
+    from tidegate.ledger import Ledger
+    from tidegate.model.instant import Instant
+    from tidegate.model.ledger_rows import PartitionState
+    from tidegate.pipeline.publish.content import Contents
+    from tidegate.pipeline.state.behind import Watch
+    from tidegate.pipeline.state.places import Roots
+    from tidegate.pipeline.upkeep.forgotten import Forgotten
+    from tidegate.storage import Storage
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Inspects what one pipeline published. Changes nothing."""
+
+    config: PipelineConfig
+    roots: Roots
+    ledger: Ledger
+    storage: Storage
+    contents: Contents
+    watch: Watch
+    forgotten: Forgotten
+    missing: Callable[[Instant, Instant | None], Iterator[TidegateError]]
+    """Yields an error for each retained source file that is missing, as `Source.missing`."""
+    reads_content: bool = True
+    """Whether the bytes of published files are compared, not only their lengths."""
+
+    def all(self) -> Iterator[Finding]:
+        """Yield each difference between files, markers and ledger once, with its remedy."""
+        told = set()
+        for finding in self._all():
+            if finding.text not in told:
+                told.add(finding.text)
+                yield finding
+
+    def _all(self) -> Iterator[Finding]:
+        try:
+            check_identity(self.config, self.roots, self.ledger, self.storage)
+        except TidegateError as refused:
+            yield self._refused(refused)
+        try:
+            moved = check_owner_or_move(self.roots, self.ledger, self.storage)
+        except TidegateError as refused:
+            # The knowledge of another ledger does not apply to these files.
+            yield self._refused(refused)
+            return
+        if moved:
+            # The ledger still names the files where they were.
+            yield self._refused(PlacesMoved(pipeline=self.config.name, target=self.roots.target))
+            return
+        # A ledger that is behind has old files, and remedies that rest on it are refused.
+        behind = tuple(self._behind())
+        forgotten = None if behind else self.forgotten.find()
+        if forgotten is not None:
+            # Without the window no other remedy succeeds.
+            yield self._refused(forgotten)
+            return
+        yield from behind or self._of_all_files()
+
+    def _refused(self, refused: TidegateError) -> Finding:
+        return Finding(FindingKind.REFUSED, self.roots.target, str(refused), refused.code)
+
+    def _behind(self) -> Iterator[Finding]:
+        """Yield what the files have and the ledger lacks, as far as they can be read."""
+        with contextlib.suppress(StateFileDamaged, FormatUnknown):
+            for text in self.watch.findings():
+                yield Finding(FindingKind.REFUSED, self.roots.work, text, LedgerBehind.__name__)
+
+    def _of_erasures(self) -> Iterator[Finding]:
+        numbers = unfinished_erasures(self.storage, self.roots.work)
+        if numbers:
+            place = layout.erasure_file(self.roots.work, numbers[0])
+            text = (
+                f"{place}: expected a report that its rows are gone, found none. Go on with "
+                f"`{command('erase', self.config.name, '--again')}`."
+            )
+            yield Finding(FindingKind.ERASURE_UNFINISHED, place, text)
+
+    def _of_all_files(self) -> Iterator[Finding]:
+        yield from self._of_source()
+        yield from self._of_announces()
+        yield from self._of_erasures()
+        yield from self._readable(self._of_open_window)
+        listed = {OWNER_FILE}
+        for state in self.ledger.partitions.all():
+            yield from self._readable(functools.partial(self._of_state, state, listed))
+        yield from self._readable(lambda: self._of_strays(listed))
+
+    @functools.cached_property
+    def _ways_out(self) -> WaysOut:
+        return WaysOut(self.config.name, self.roots, self.ledger, self.storage, self.contents)
+
+    @functools.cached_property
+    def _partitions(self) -> PartitionFindings:
+        return PartitionFindings(
+            config=self.config,
+            roots=self.roots,
+            ledger=self.ledger,
+            storage=self.storage,
+            contents=self.contents,
+            watch=self.watch,
+            ways_out=self._ways_out,
+            reads_content=self.reads_content,
+        )
+
+    @functools.cached_property
+    def _strays(self) -> Strays:
+        return Strays(
+            config=self.config,
+            roots=self.roots,
+            ledger=self.ledger,
+            storage=self.storage,
+            contents=self.contents,
+            watch=self.watch,
+            ways_out=self._ways_out,
+        )
+
+    def _of_strays(self, listed: set[str]) -> Iterator[Finding]:
+        found = self._strays.found(listed)
+        try:
+            if found:
+                check_tables(self.roots, self.config.name, self.storage)
+        except PlacesOverlap as overlap:
+            # They belong to somebody else.
+            yield self._refused(overlap)
+            return
+        yield from map(self._strays.finding, found)
+
+    def _readable(self, found: Callable[[], Iterable[Finding]]) -> Iterable[Finding]:
+        """Return findings, or the unreadable file of the work directory that prevents them."""
+        try:
+            return list(found())
+        except (StateFileLost, StateFileDamaged, FormatUnknown) as unreadable:
+            return [_unreadable(unreadable)]
+
+    def _of_state(self, state: PartitionState, listed: set[str]) -> Iterator[Finding]:
+        listed |= self._strays.expected_names(state)
+        if self.ledger.publications.unrecorded(state.partition) is not None:
+            published = self._ways_out.typed("publish", state.partition)
+            text = f"{state.partition}: a commit is under way; {published} finishes it"
+            yield Finding(FindingKind.COMMIT_UNFINISHED, str(state.partition), text)
+            return
+        found = list(self._partitions.of(state))
+        if found and not self._has_moved(state):
+            yield from found
+
+    def _of_source(self) -> Iterator[Finding]:
+        """Check the files that the next load and a backfill need."""
+        state = self.ledger.pipeline.find()
+        if state is not None and state.checkpoint is not None:
+            for missed in self.missing(state.checkpoint, state.first_start):
+                text = naming(str(missed), self.config.name)
+                where = self.config.source.address
+                yield Finding(FindingKind.SOURCE_FILE_LOST, where, text, missed.code)
+
+    def _of_announces(self) -> Iterator[Finding]:
+        """Compare the ledger with the files of announces, from which a lost ledger is restored."""
+        known, records = sealed_plans(self.ledger), Records(self.roots, self.storage)
+        lost = self.forgotten.announces.told()
+        written_anew = {item.sealed.window.sequence for item in lost}
+        for sequence in sorted({*known, *records.windows()}):
+            try:
+                told = {item.sealed.plan_digest: item for item in records.sealed(sequence)}
+                if known.get(sequence) in told:
+                    # A lost ledger is restored from plans, too.
+                    read_plan(self.storage, told[known[sequence]].plan_uri)
+            except (StateFileLost, StateFileDamaged, FormatUnknown) as unreadable:
+                yield _unreadable(unreadable)
+                continue
+            if sequence in known and known[sequence] not in told:
+                yield _unreadable(
+                    lost_announce(
+                        self.roots,
+                        self.ledger,
+                        sequence,
+                        known[sequence],
+                        is_told=sequence in written_anew,
+                    )
+                )
+
+    def _of_open_window(self) -> Iterator[Finding]:
+        """Tell of a window whose abandonment only the ledger does not know yet."""
+        held = self.ledger.windows.open()
+        if held is not None and has_begun(self.ledger, self.storage, held.window.sequence):
+            dropped = f"`{command('load', self.config.name)}`"
+            name = f"window {held.window.sequence}"
+            yield Finding(
+                FindingKind.WINDOW_ABANDONED,
+                name,
+                f"{name} was abandoned, and is still open in the ledger; {dropped} drops it",
+            )
+
+    def _has_moved(self, state: PartitionState) -> bool:
+        """Return whether a commit happened while its partition was inspected."""
+        now = self.ledger.partitions.find(state.partition)
+        begun = self.ledger.publications.unrecorded(state.partition)
+        return begun is not None or now is None or now.revision != state.revision
+
+
+def _unreadable(error: TidegateError) -> Finding:
+    """Return a finding for a file of the work directory that is lost or cannot be read."""
+    where = str(error.values.get("path", ""))
+    return Finding(FindingKind.STATE_FILE_LOST, where, str(error), error.code)
