@@ -59,7 +59,6 @@ REASONS = {
     ),
     "erasing from published tables and from all that windows keep: tests/behaviour/test_erase.py": (
         "tidegate/pipeline/publish/erasing",
-        "tidegate/pipeline/state/erasures",
         "tidegate/pipeline/upkeep/erasing/*",
         "tidegate/stage/erased_in",
         "tidegate/stage/standing_rows",

@@ -28,7 +28,7 @@ class ErasedSince(TransientError):
 
 
 class ErasedColumnGone(TerminalError):
-    """Rows are read without a column by which some of them are erased."""
+    """Rows that come now are read without a column by which some of them are erased."""
 
     pipeline: str
     number: int
@@ -38,8 +38,24 @@ class ErasedColumnGone(TerminalError):
         "pipeline '{pipeline}': expected column '{column}', by which erasure {number} names rows, "
         "found {found}. Rows that were erased could not be told from others, so that nothing was "
         "read. Let the column be read again; or name the same rows by columns that are there, with "
-        "`tidegate erase {pipeline} --instead {number} --where CONDITION`; or, if no later "
-        "row can have such a value, with `tidegate erase {pipeline} --instead {number}` alone."
+        "`tidegate erase {pipeline} --instead {number} --where CONDITION`; or, if no row that "
+        "comes from now on can have such a value, with "
+        "`tidegate erase {pipeline} --instead {number}` alone."
+    )
+
+
+class ErasedColumnUnread(TerminalError):
+    """Earlier rows are read again without a column by which some of them are erased."""
+
+    pipeline: str
+    number: int
+    column: str
+    found: str
+    template = (
+        "pipeline '{pipeline}': expected column '{column}', by which erasure {number} names rows, "
+        "found {found}. Rows that were erased could not be told from others, so that nothing was "
+        "read again. Let the column be read again; or name the same rows by columns that are "
+        "there, with `tidegate erase {pipeline} --instead {number} --where CONDITION`."
     )
 
 

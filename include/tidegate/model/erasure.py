@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from tidegate.model.instant import Instant
 from tidegate.model.wire import SPARSE, Value
 
 
@@ -25,18 +26,21 @@ class Erasure(Value):
     number: int
     """Part of the digest of every later plan."""
     columns: tuple[str, ...]
+    kinds: tuple[str, ...]
+    """What kind of values it names in each column: `text`, `whole numbers` or `dates`. Of another
+    kind, a value of the same row may have another text."""
     salt: str
     rows: tuple[Fingerprint, ...]
     """One for each combination of values in these columns."""
     by: str
     at: datetime
     comment: str = ""
-    is_past: bool | None = field(default=None, metadata={SPARSE: True})
-    """Whether the rows of later windows may lack one of the columns, because only earlier ones had
-    it; None: they may not, since the erased rows could not be told among them."""
+    since: Instant | None = field(default=None, metadata={SPARSE: True})
+    """Rows that came after it may lack one of the columns, because only earlier ones had it; None:
+    no row may, since erased ones could not be told among them. Without columns, that is said of the
+    erasures that it stands instead of."""
     instead: tuple[int, ...] | None = field(default=None, metadata={SPARSE: True})
-    """Earlier erasures that name the same rows by columns which later windows may lack; None: none.
-    """
+    """Earlier erasures that name the same rows by other columns; None: none."""
 
 
 @dataclass(frozen=True)

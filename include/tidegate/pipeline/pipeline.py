@@ -21,6 +21,7 @@ from tidegate.pipeline.upkeep.resetting import Resetter, Standing
 from tidegate.pipeline.upkeep.restore import Restored, Restorer
 from tidegate.pipeline.upkeep.retiring import Retirer
 from tidegate.pipeline.upkeep.revision_files import RevisionFiles
+from tidegate.storage.temporary_folder import remove_left_folders
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -164,7 +165,7 @@ class Pipeline(LoadSteps, PublishSteps):
 
     @keeping_ledger_open
     def lacking(self, erasure: Erasure) -> Mapping[str, int]:
-        """Return partition → its published files without a column that an erasure names."""
+        """Return partition → its published files that do not tell the rows of an erasure."""
         return self._eraser.lacking(erasure)
 
     @keeping_ledger_open
@@ -192,6 +193,7 @@ class Pipeline(LoadSteps, PublishSteps):
             NothingErased: nothing was ever erased.
         """
         self.own(said.at)
+        remove_left_folders()
         if erasure is not None:
             self._named_rows.record(erasure)
         named = erasures(self.storage, self.roots.work)

@@ -19,7 +19,7 @@ from tidegate.physical.arrays import boolean_column, integer_column
 from tidegate.read.row_hash import hash_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from tidegate.model.erasure import Erasure
     from tidegate.physical.arrays import Flags, Integers
@@ -34,6 +34,36 @@ def erasable_problem(kind: pa.DataType) -> str | None:
     if _is_text(kind) or pa.types.is_integer(kind) or pa.types.is_date(kind):
         return None
     return f"a value of type {kind} is compared by no text; use text, whole numbers or dates"
+
+
+def kind_of(kind: pa.DataType) -> str:
+    """Return of what kind the values of a type without an `erasable_problem` are."""
+    if _is_text(kind):
+        return "text"
+    return "dates" if pa.types.is_date(kind) else "whole numbers"
+
+
+def untold(erasure: Erasure, columns: pa.Schema) -> tuple[str, str] | None:
+    """Return the column for which the rows of an erasure cannot be told from others, and why.
+
+    Returns:
+        None if they can.
+    """
+    for name, kind in zip(erasure.columns, erasure.kinds, strict=True):
+        if name not in columns.names:
+            return name, "no such column"
+        found = columns.field(name).type
+        problem = erasable_problem(found)
+        if problem is None and kind_of(found) != kind:
+            problem = f"{kind_of(found)} in it, where {kind} were named"
+        if problem is not None:
+            return name, problem
+    return None
+
+
+def without(columns: pa.Schema, lacks: Collection[str]) -> pa.Schema:
+    """Return the columns that remain to tell rows by, in a file that lacks some."""
+    return pa.schema([column for column in columns if column.name not in lacks])
 
 
 def fingerprints(columns: Sequence[pa.Array], salt: str) -> tuple[Fingerprint, ...]:

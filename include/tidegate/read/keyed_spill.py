@@ -6,8 +6,6 @@ after the other in bounded memory.
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import numpy as np
@@ -16,9 +14,11 @@ import pyarrow as pa
 from tidegate.physical.arrays import boolean_column, flags, integer_column, whole
 from tidegate.read.key_share import numbered_keys
 from tidegate.read.keyed_merge import KeyedRecords
+from tidegate.storage.temporary_folder import TemporaryFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 _ROW, _ORDER, _LACKS = "row ", "order ", "lacks "
 _KEY, _DELETED, _MARKED, _UNORDERED = "key", "deleted", "marked", "unordered"
@@ -38,12 +38,12 @@ class KeyedSpill:
         self._buckets = buckets
 
     def __enter__(self) -> Self:
-        self._folder = tempfile.TemporaryDirectory(prefix="tidegate-merge-")
+        self._folder = TemporaryFolder("merge")
         return self
 
     def __exit__(self, *exception: object) -> None:
         """Remove the files."""
-        self._folder.cleanup()
+        self._folder.close()
 
     def add(self, name: str, table: pa.Table, keys: pa.Array) -> None:
         """Append rows.
@@ -108,7 +108,7 @@ class KeyedSpill:
             )
 
     def _path(self, name: str, bucket: int) -> Path:
-        return Path(self._folder.name) / f"{name}-{bucket}.arrows"
+        return self._folder.path / f"{name}-{bucket}.arrows"
 
 
 def _named(table: pa.Table, prefix: str) -> dict[str, pa.ChunkedArray]:

@@ -33,6 +33,15 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
+class NarrowFile:
+    """A file that lacks columns, in which they are read as NULL."""
+
+    path: str
+    lacks: frozenset[str]
+    """Columns of the read schema."""
+
+
+@dataclass(frozen=True)
 class Units:
     """The whole files of a window in source order, and what was left out (ICE-1.4)."""
 
@@ -50,6 +59,9 @@ class Units:
     """
     left_out: LeftOut | None = field(default=None, compare=False)
     """Rows that came with commits that the read passes over; None: there are none."""
+    narrow: tuple[NarrowFile, ...] = field(default=(), compare=False)
+    """One file for each set of columns that files lack, where nothing tells whether they had them
+    by another name."""
     refusal: TidegateError | None = field(default=None, compare=False)
     """Why no pipeline may publish the rows, although they can be read."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
@@ -13,6 +12,7 @@ from tidegate.physical.arrays import integer_column
 from tidegate.read.row_hash import hash_rows
 from tidegate.read.upsert import NewestChanges, with_order
 from tidegate.storage.refusals import temporary_files
+from tidegate.storage.temporary_folder import TemporaryFolder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,7 +35,7 @@ class ChangeSpill:
         self._held: list[pa.RecordBatch] = []
         self._bytes = 0
         self._rows = 0
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder: TemporaryFolder | None = None
         self._files: list[pa.ipc.RecordBatchFileWriter] = []
 
     def __enter__(self) -> Self:
@@ -45,7 +45,7 @@ class ChangeSpill:
         self._close()
         self._held = []
         if self._folder is not None:
-            self._folder.cleanup()
+            self._folder.close()
 
     def append(self, changes: pa.RecordBatch, expected: int) -> None:
         """Add changes.
@@ -73,7 +73,7 @@ class ChangeSpill:
 
     def _spill(self, parts: int) -> None:
         with temporary_files():
-            self._folder = tempfile.TemporaryDirectory(prefix="tidegate-upsert-")
+            self._folder = TemporaryFolder("upsert")
             self._files = [pa.ipc.new_file(self._path(n), self._schema) for n in range(parts)]
         held, self._held = self._held, []
         for changes in held:
@@ -107,7 +107,7 @@ class ChangeSpill:
 
     def _path(self, number: int) -> str:
         assert self._folder is not None
-        return f"{self._folder.name}/{number}"
+        return f"{self._folder.path}/{number}"
 
     def _close(self) -> None:
         for file in self._files:

@@ -12,8 +12,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,10 +22,12 @@ from tidegate.physical.arrays import boolean_column, integer_column, integers, r
 from tidegate.read.codes import codes
 from tidegate.read.row_difference import HashedRows, Pairs, buckets_for, excess
 from tidegate.read.whole_rows import hash_whole_rows
+from tidegate.storage.temporary_folder import TemporaryFolder
 from tidegate.target.schema import unified
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from pathlib import Path
 
     from tidegate.physical.arrays import Flags, Integers
     from tidegate.physical.protocol import PhysicalRows
@@ -168,12 +168,12 @@ class Difference:
         self._only_old = np.zeros(self._old.rows, np.bool_)
         self._only_new = np.zeros(self._new.rows, np.bool_)
         self._pairs: Pairs | None = None
-        with TemporaryDirectory(prefix="tidegate-diff-") as scratch, ExitStack() as open_files:
-            for removed, added in excess(*self._hashed(Path(scratch, "rows"), open_files, None)):
+        with TemporaryFolder("diff") as scratch, ExitStack() as open_files:
+            for removed, added in excess(*self._hashed(scratch.path / "rows", open_files, None)):
                 self._only_old[removed] = True
                 self._only_new[added] = True
             if self.keys and self._only_old.any() and self._only_new.any():
-                self._pairs = Pairs(*self._hashed(Path(scratch, "keys"), open_files, self.keys))
+                self._pairs = Pairs(*self._hashed(scratch.path / "keys", open_files, self.keys))
         if self._pairs is not None:
             self.repeated_keys = self._pairs.repeated
             self._only_old[self._pairs.old] = False

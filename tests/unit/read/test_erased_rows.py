@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tidegate.model.erasure import Erasure, Fingerprint
-from tidegate.read.erased_rows import ErasedRows, erasable_problem, fingerprints
+from tidegate.read.erased_rows import ErasedRows, erasable_problem, fingerprints, kind_of
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 SALT = "5a17"
@@ -20,7 +20,8 @@ NUMBERS = st.one_of(st.integers(-3, 3), st.sampled_from([-(2**63), 2**63 - 1, 12
 
 def erasure(columns: dict[str, pa.Array], number: int = 1) -> Erasure:
     rows = fingerprints(list(columns.values()), SALT)
-    return Erasure(number, tuple(columns), SALT, rows, "ada", NOW)
+    kinds = tuple(kind_of(values.type) for values in columns.values())
+    return Erasure(number, tuple(columns), kinds, SALT, rows, "ada", NOW)
 
 
 @given(
@@ -85,7 +86,9 @@ def test_fingerprints_stay_what_they_are() -> None:
 
 def test_rows_of_other_salts_and_columns_are_no_equals() -> None:
     batch = pa.record_batch({"word": ["a", "b"]})
-    named = Erasure(1, ("word",), "other", fingerprints([pa.array(["a"])], SALT), "ada", NOW)
+    named = Erasure(
+        1, ("word",), ("text",), "other", fingerprints([pa.array(["a"])], SALT), "ada", NOW
+    )
     elsewhere = erasure({"name": pa.array(["a"])})
 
     assert ErasedRows([named, elsewhere], batch.schema).left(batch).num_rows == 2
@@ -113,7 +116,7 @@ def test_row_stays_erased_whatever_another_erasure_says_of_its_hint() -> None:
     other = Fingerprint("0" * 32, said.hint)
     named = [
         erasure({"word": batch["word"]}, 1),
-        Erasure(2, ("number",), SALT, (other,), "ada", NOW),
+        Erasure(2, ("number",), ("whole numbers",), SALT, (other,), "ada", NOW),
     ]
 
     assert ErasedRows(named, batch.schema).left(batch).num_rows == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,6 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.read import keyed_spill
 from tidegate.read.keyed_merge import KeyedRecords
 from tidegate.read.keyed_spill import KeyedSpill
 
@@ -93,7 +93,7 @@ def test_other_names_and_buckets_have_nothing() -> None:
 
 
 def test_files_are_gone_afterwards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(keyed_spill.tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with KeyedSpill(2) as spill:
         spill.add("own", pa.table({"a": [1]}), pa.array(["k"]))
         assert [path.name for path in tmp_path.rglob("*.arrows")]

@@ -9,7 +9,7 @@ import pytest
 
 from tidegate.model.erasure import Erasure
 from tidegate.model.partition import Partition, PartitionField, Transform
-from tidegate.read.erased_rows import fingerprints
+from tidegate.read.erased_rows import fingerprints, kind_of
 from tidegate.stage.left_out import LeftOut
 from tidegate.stage.sub_split import StageSpec
 
@@ -31,7 +31,7 @@ BY_REGION = (PartitionField("region", "region", Transform.IDENTITY),)
 def erased(column: str, value: object) -> Erasure:
     kind = SCHEMA.field(column).type
     rows = fingerprints([pa.array([value], kind)], "s")
-    return Erasure(1, (column,), "s", rows, "ada", NOW)
+    return Erasure(1, (column,), (kind_of(kind),), "s", rows, "ada", NOW)
 
 
 def left(out: LeftOut) -> list[dict[str, object]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import chain, groupby
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from tidegate.model.row_changes import can_cancel, change_ordinal, is_net
@@ -13,6 +12,7 @@ from tidegate.pipeline.load.exchanging import SpreadRows, read_bucket, write_spr
 from tidegate.plan import Scale, bucket_count, is_small, row_width
 from tidegate.read.exchange import KeyPlacement
 from tidegate.storage import LocalStorage
+from tidegate.storage.temporary_folder import TemporaryFolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -77,8 +77,8 @@ class ChangeStream:
         else:
             if is_net(pieces):
                 rules = replace(rules, identifiers=())
-            with TemporaryDirectory(prefix="tidegate-changes-") as folder:
-                yield from _Spill(folder, settler, rules, self._buckets(pieces)).settled(
+            with TemporaryFolder("changes") as folder:
+                yield from _Spill(str(folder.path), settler, rules, self._buckets(pieces)).settled(
                     changes, self.reading.changes_schema
                 )
 

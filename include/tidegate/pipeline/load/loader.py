@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from tidegate.config import PipelineConfig
     from tidegate.ledger import Ledger
     from tidegate.ledger.holder import Life
-    from tidegate.model.instant import InstantRange
+    from tidegate.model.instant import Instant, InstantRange
     from tidegate.model.ledger_rows import WindowState
     from tidegate.model.partition import Partition
     from tidegate.model.plan import Pin, PlanTotals, ScanPlan, Split, Window
@@ -335,7 +335,12 @@ class Loader:
     def _scanner(self) -> Scanner:
         work = self.roots.work
         read = functools.partial(erasures, self.storage, work)
-        return Scanner(self.config, self.source, newest_erasure(self.storage, work), read)
+        newest = newest_erasure(self.storage, work)
+        return Scanner(self.config, self.source, newest, read, self._checkpoint)
+
+    def _checkpoint(self) -> Instant | None:
+        state = self.ledger.pipeline.find()
+        return None if state is None else state.checkpoint
 
     def _write_plan(self, uri: str, scan: ScanPlan, splits: Sequence[Split]) -> None:
         """Write the splits first; if only one of the two files was lost, the other is kept."""

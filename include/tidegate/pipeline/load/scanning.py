@@ -8,7 +8,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from tidegate.errors import ChangesReadWhole, ErasedColumnGone, PredicateInvalid, TidegateError
+from tidegate.errors import (
+    ChangesReadWhole,
+    ErasedColumnGone,
+    ErasedColumnUnread,
+    PredicateInvalid,
+    TidegateError,
+)
 from tidegate.model.partition import Partition, Transform
 from tidegate.model.partition_value import INTERVALS
 from tidegate.model.plan import PlanTotals, ScanPlan, WindowKind, plan_digest
@@ -18,7 +24,7 @@ from tidegate.pipeline.load.rebuilt_files import RebuiltTimes
 from tidegate.pipeline.load.rehearsal import rehearse
 from tidegate.pipeline.load.replacing import check_keys, replaced_partitions
 from tidegate.pipeline.load.row_partitions import deciding_columns, partitions_of_rows
-from tidegate.pipeline.state.erasures import lasting
+from tidegate.pipeline.state.erasures import came_after, not_told
 from tidegate.pipeline.state.fingerprint import library_fingerprint
 from tidegate.pipeline.state.reading import Reading
 from tidegate.plan import (
@@ -37,14 +43,17 @@ from tidegate.plan.bounds import event_column, with_bounds
 from tidegate.plan.fan_out import FanOut
 from tidegate.plan.limits import limit_cut
 from tidegate.plan.order import by_age
-from tidegate.read.erased_rows import erasable_problem
+from tidegate.read.erased_rows import untold, without
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime
 
+    import pyarrow as pa
+
     from tidegate.config import PipelineConfig, SplitConfig
     from tidegate.model.erasure import Erasure
+    from tidegate.model.instant import Instant
     from tidegate.model.plan import Piece, Pin, Split, Window
     from tidegate.physical import RowGroup
     from tidegate.plan.limits import Volumes
@@ -134,6 +143,8 @@ class Scanner:
     """The number of the newest erasure; None: nothing was erased."""
     erasures: Callable[[int], Sequence[Erasure]]
     """Reads the erasures up to a number, whose rows are left out."""
+    checkpoint: Callable[[], Instant | None]
+    """Returns the instant up to which the source was read."""
 
     def digest(self, window: Window, pinned: Pin, *, again: int = 0) -> str:
         """Return the digest of a window's plan, before planning it."""
@@ -163,16 +174,19 @@ class Scanner:
             ColumnMissing, SchemaIncompatible, PartitionFieldInvalid, PredicateInvalid: the rows do
                 not have what the target, the event time or a row rule needs.
             StatsMissing: the requested order or bounds need metadata that a file does not have.
-            ErasedColumnGone: erased rows could not be told among those that are read.
+            ErasedColumnGone, ErasedColumnUnread: erased rows could not be told among those that are
+                read.
             TidegateError: the source refuses that the window is published; see `Units`.
         """
         pinned = pinned_at(self.source, pin, window)
         check_keys(self.config, self.source.slicing.replaced_columns(pinned))
         reading = Reading.of(self.config.source, self.source, pinned)
         rehearse(self.config, reading, now)
-        self._check_erasable(reading)
+        self._check_told(window, reading.schema)
         with _without_collections():
             found = self._find(window, pinned, now)
+        for file in found.units.narrow:
+            self._check_told(window, without(reading.schema, file.lacks), file.path)
         scan = ScanPlan(
             digest=digest or self.digest(window, pinned),
             pipeline=self.config.name,
@@ -196,21 +210,28 @@ class Scanner:
         )
         return scan, found.splits
 
-    def _check_erasable(self, reading: Reading) -> None:
-        """Check that erased rows can be told among those that are read.
+    def _check_told(self, window: Window, columns: pa.Schema, where: str = "the source") -> None:
+        """Check that erased rows can be told from others by the columns that are read.
 
         Raises:
-            ErasedColumnGone: a column that names some is not there, or has another type.
+            ErasedColumnGone: they cannot, among rows that come now.
+            ErasedColumnUnread: they cannot, among rows that may have come before.
         """
-        for item in lasting(self.erasures(self.erased)) if self.erased is not None else ():
-            for name in item.columns:
-                is_there = name in reading.schema.names
-                kind = reading.schema.field(name).type if is_there else None
-                problem = "no such column" if kind is None else erasable_problem(kind)
-                if problem is not None:
-                    raise ErasedColumnGone(
-                        pipeline=self.config.name, number=item.number, column=name, found=problem
-                    )
+        if self.erased is None:
+            return
+        known = self.erasures(self.erased)
+        item = not_told(known, window, lambda item: untold(item, columns) is None)
+        if item is None:
+            return
+        name, problem = untold(item, columns) or ("", "")
+        checkpoint = self.checkpoint()
+        comes = checkpoint is not None and came_after(window, checkpoint)
+        raise (ErasedColumnGone if comes else ErasedColumnUnread)(
+            pipeline=self.config.name,
+            number=item.number,
+            column=name,
+            found=f"{problem} in {where}",
+        )
 
     def _find(self, window: Window, pinned: Pin, now: datetime) -> _Found:
         self._check_reads_changes(window)

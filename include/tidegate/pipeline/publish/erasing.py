@@ -9,6 +9,7 @@ from tidegate.model.counting import plans_of
 from tidegate.model.erasure import ErasedFile
 from tidegate.model.publication import Outcome, Publication, PublishedFile, Verdict
 from tidegate.model.wire import digest
+from tidegate.read.erased_rows import untold
 from tidegate.stage.erased_in import erased_in
 from tidegate.stage.standing_rows import opened
 from tidegate.target.compaction import apart
@@ -65,7 +66,7 @@ class StandingRows:
         return () if standing is None else self._files(standing, self._rows(standing, erasures))
 
     def lacking(self, partition: Partition, erasure: Erasure) -> int:
-        """Count the files of the current revision without a column that an erasure names.
+        """Count the files of the current revision whose columns do not tell the rows of an erasure.
 
         Raises:
             StandingFileUnreadable: a file is missing or damaged.
@@ -77,7 +78,7 @@ class StandingRows:
         for file in standing.content:
             path = f"{folder}/{file.name}"
             with opened(path, self._form(file), columns[file.name]) as rows:
-                lacking += not set(erasure.columns) <= {*rows.schema.names}
+                lacking += untold(erasure, rows.schema) is not None
         return lacking
 
     def erase(

@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING
 
 from tidegate.errors import ErasedSince
 from tidegate.model.erasure import Erasure
+from tidegate.model.plan import WindowKind
 from tidegate.stage import layout
 from tidegate.stage.stored import read_stored
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from tidegate.model.plan import ScanPlan
+    from tidegate.model.instant import Instant
+    from tidegate.model.plan import ScanPlan, Window
     from tidegate.storage import Storage
 
 
@@ -40,10 +42,49 @@ def erasures(storage: Storage, work: str, until: int | None = None) -> tuple[Era
     )
 
 
-def lasting(known: Sequence[Erasure]) -> list[Erasure]:
-    """Return the erasures by columns that the rows of every later window must have."""
-    replaced = {number for item in known for number in item.instead or ()}
-    return [item for item in known if not item.is_past and item.number not in replaced]
+def not_told(
+    known: Sequence[Erasure], window: Window, tells: Callable[[Erasure], bool]
+) -> Erasure | None:
+    """Return an erasure whose rows cannot be told among those that a window reads.
+
+    Args:
+        known: all erasures of the pipeline, by number.
+        window: what is read.
+        tells: returns whether the columns that are read tell the rows of an erasure.
+
+    Returns:
+        None if all can be told, be it by another erasure of the same rows, or none of them can be
+        among rows that came so late.
+    """
+    late = {item.number for item in known if _is_over(item, known, window)}
+    by_itself = {item.number: item.number not in late and tells(item) for item in known}
+    # By those that stand instead of it, or by all that it stands instead of.
+    by_later, by_earlier = dict(by_itself), dict(by_itself)
+    for item in known:
+        if item.columns and item.instead:
+            by_earlier[item.number] |= all(by_earlier[number] for number in item.instead)
+    for item in reversed(known):
+        for number in (item.columns and item.instead) or ():
+            by_later[number] |= by_later[item.number]
+    for item in known:
+        number = item.number
+        if item.columns and number not in late and not (by_later[number] or by_earlier[number]):
+            return item
+    return None
+
+
+def _is_over(item: Erasure, known: Sequence[Erasure], window: Window) -> bool:
+    """Return whether a window has only rows that came too late to be those of an erasure."""
+    said = [other for other in known if not other.columns and item.number in (other.instead or ())]
+    return any(it.since is not None and came_after(window, it.since) for it in (item, *said))
+
+
+def came_after(window: Window, instant: Instant) -> bool:
+    """Return whether a window has only changes that came after an instant, as far as is known."""
+    start = window.range.start_exclusive
+    if window.kind is not WindowKind.LOAD or start is None:
+        return False
+    return start.id == instant.id or start.time > instant.time
 
 
 def unfinished_erasures(storage: Storage, work: str) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from tidegate.source.files.footers import side_by_side
 from tidegate.source.files.metadata import FileFacts
 from tidegate.source.files.pruning import PartitionPruning
 from tidegate.source.files.reader import MODIFIED, PARTITION, TAIL, open_slice
-from tidegate.source.slicing import Units
+from tidegate.source.slicing import NarrowFile, Units
 from tidegate.source.words import counted, first_few
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class _Checked:
         self._reading = reading
         self._footers = footers
         self._event_time = event_time
-        self._known: set[pa.Schema] = set()
+        self._known: dict[pa.Schema, str] = {}
 
     def footer(self, file: ListedFile) -> Footer:
         """Return what the footer of a file says; raises as `Footers.of`."""
@@ -73,7 +73,13 @@ class _Checked:
     def check(self, piece: Piece, schema: pa.Schema) -> None:
         if schema not in self._known:
             self._reading.check(piece, schema)
-            self._known.add(schema)
+            self._known[schema] = piece.path
+
+    def narrow(self) -> tuple[NarrowFile, ...]:
+        """Return a file for each set of columns that checked files lack."""
+        own = set(self._reading.own.names)
+        lacks = {path: frozenset(own.difference(it.names)) for it, path in self._known.items()}
+        return tuple(NarrowFile(path, lacked) for path, lacked in lacks.items() if lacked)
 
 
 class ListingSlicing:
@@ -115,13 +121,15 @@ class ListingSlicing:
         files = self._unpruned(pin, change.added)
         # What directories name wins over a column of the files, of which footers tell.
         is_named = event_time is not None and event_time.name in self._folder.config.partition_by
-        pieces = self._filled(pin, files, None if is_named else event_time, enough)
+        checked = self._checked(pin, None if is_named else event_time)
+        pieces = self._filled(files, checked, enough)
         pruned = len(change.added) - len(files)
-        return Units(pieces, self._notes(window, change, pruned, whole=whole))
+        notes = self._notes(window, change, pruned, whole=whole)
+        return Units(pieces, notes, narrow=checked.narrow())
 
     def pieces(self, pin: Pin, files: Sequence[ListedFile]) -> tuple[Piece, ...]:
         """Return listed files whole, without those that the filter rules out; raises as `units`."""
-        return self._filled(pin, self._unpruned(pin, files), None)
+        return self._filled(self._unpruned(pin, files), self._checked(pin, None))
 
     def row_groups(self, piece: Piece) -> tuple[RowGroup, ...]:
         """Read the row groups of a file."""
@@ -150,15 +158,16 @@ class ListingSlicing:
         kept = pruning.keep({partition for _, partition in placed})
         return [item for item in placed if item[1] in kept]
 
+    def _checked(self, pin: Pin, event_time: EventColumn | None) -> _Checked:
+        return _Checked(self._reading.reader(pin), self._folder.footers, event_time)
+
     def _filled(
         self,
-        pin: Pin,
         files: Sequence[tuple[ListedFile, Partition]],
-        event_time: EventColumn | None,
+        checked: _Checked,
         enough: int | None = None,
     ) -> tuple[Piece, ...]:
         """Return the files that have rows; no more of them than have `enough`."""
-        checked = _Checked(self._reading.reader(pin), self._folder.footers, event_time)
         partitions = dict(files)
         listed = list(partitions)
         step = len(listed) if enough is None else _AT_ONCE

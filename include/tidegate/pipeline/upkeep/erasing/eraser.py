@@ -49,9 +49,9 @@ class Eraser:
         return (*found, *self.waiting.found(known, named, []))
 
     def lacking(self, erasure: Erasure) -> dict[str, int]:
-        """Return partition → its published files without a column that an erasure names.
+        """Return partition → its published files whose columns do not tell the rows of an erasure.
 
-        They may have its rows under another name of the column.
+        They may have such rows, under another name of a column.
         """
         found = {}
         for item in self.ledger.known_partitions():

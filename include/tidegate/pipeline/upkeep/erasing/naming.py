@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import os
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -12,7 +13,7 @@ from tidegate.model.erasure import Erasure, Fingerprint
 from tidegate.model.wire import pretty
 from tidegate.pipeline.state.erasures import erasures
 from tidegate.predicate import Predicate, equalities, named_columns
-from tidegate.read.erased_rows import erasable_problem, fingerprints
+from tidegate.read.erased_rows import erasable_problem, fingerprints, kind_of
 from tidegate.stage import layout
 from tidegate.stage.stored import read_stored
 
@@ -20,12 +21,17 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
 
+    import polars as pl
     import pyarrow as pa
 
     from tidegate.ledger import Ledger
+    from tidegate.model.instant import Instant
     from tidegate.pipeline.publish.content import Contents
     from tidegate.pipeline.state.places import Roots
     from tidegate.storage import Storage
+
+_MOST = 100_000
+"""The most fingerprints of one erasure, which every reader of rows has in memory."""
 
 
 @dataclass(frozen=True)
@@ -69,23 +75,33 @@ class NamedRows:
         if missing:
             problem = f"no erasure {missing[0]}; there are {len(known) or 'none'}"
             raise ErasureInvalid(where=where or "", problem=problem)
-        columns, is_past = self._values(where) if where is not None else ({}, True)
-        rows = _combined(columns, salt)
-        told = (is_past or None, tuple(instead) or None)
-        number = len(known) + 1
-        made = Erasure(number, tuple(columns), salt, rows, by, now, comment, *told)
+        columns, since = self._values(where) if where is not None else ({}, self._checkpoint())
+        rows = _combined(where or "", columns, salt)
+        kinds = tuple(kind_of(values.type) for values in columns.values())
+        said = (tuple(columns), kinds, salt, rows)
+        made = Erasure(len(known) + 1, *said, by, now, comment, since, tuple(instead) or None)
         return next((item for item in known if _said(item) == _said(made)), made)
 
-    def _values(self, where: str) -> tuple[dict[str, pa.Array], bool]:
+    def _checkpoint(self) -> Instant:
+        """Return the instant after which rows come that are to be read without an erasure.
+
+        Raises:
+            ErasureInvalid: rows of all times are still to be read.
+        """
+        state = self.ledger.pipeline.find()
+        if state is None or state.checkpoint is None:
+            problem = "no checkpoint after which rows could lack its columns; load first"
+            raise ErasureInvalid(where="", problem=problem)
+        return state.checkpoint
+
+    def _values(self, where: str) -> tuple[dict[str, pa.Array], Instant | None]:
         """Return column → values, in the order of the columns' names.
 
-        And whether the newest window lacks one of them.
+        And the instant after which rows lack one of the columns; None if the newest have them all.
         """
-        import pyarrow as pa
-
-        newest, schema = self._schemas(where)
+        schema, since = self._schema(where)
         for name in sorted(set(schema.names).intersection(_named(where))):
-            problem = _problem(schema, name)
+            problem = erasable_problem(schema.field(name).type)
             if problem is not None:
                 raise ErasureInvalid(where=where, problem=f"in column '{name}': {problem}")
         try:
@@ -94,44 +110,28 @@ class NamedRows:
             raise ErasureInvalid(where=where, problem=refused.problem) from refused
         if found is None:
             raise ErasureInvalid(where=where, problem="a condition that names no values")
-        arrays = {}
-        for name in sorted(found):
-            kind = schema.field(name).type
-            try:
-                arrays[name] = found[name].unique(maintain_order=True).to_arrow().cast(kind)
-            except pa.ArrowException as unfit:
-                problem = f"in column '{name}': a value that one of type {kind} cannot have"
-                raise ErasureInvalid(where=where, problem=problem) from unfit
-        is_past = not all(
-            name in newest.names and erasable_problem(newest.field(name).type) is None
-            for name in arrays
-        )
-        return arrays, is_past
+        arrays = {name: _cast(where, schema.field(name), found[name]) for name in sorted(found)}
+        return arrays, since
 
-    def _schemas(self, where: str) -> tuple[pa.Schema, pa.Schema]:
-        """Return the columns of the newest window, and those among which a condition names some.
+    def _schema(self, where: str) -> tuple[pa.Schema, Instant | None]:
+        """Return the columns of the newest window that has all that a condition names.
 
-        A column that only earlier windows had is taken from the newest of them.
+        And the end of that window if newer ones lack one of them. If none has them all, the columns
+        of the newest window.
         """
-        import pyarrow as pa
-
-        newest, found = None, pa.schema([])
-        wanted = _named(where)
+        wanted, newest = _named(where), None
         for state in reversed(self.ledger.windows.all()):
             if not state.sealed or state.plan_digest is None:
                 continue
             columns = self.contents.columns_of_plan(state.window.sequence, state.plan_digest)
             if columns is None:
                 continue
+            if all(it in columns.names and not _problem(columns, it) for it in wanted):
+                return columns, None if newest is None else state.window.range.end_inclusive
             newest = columns if newest is None else newest
-            fits = [it for it in columns if it.name not in found.names or _is_better(it, found)]
-            others = [it for it in found if it.name not in {fit.name for fit in fits}]
-            found = pa.schema([*others, *fits])
-            if all(it in found.names and not _problem(found, it) for it in wanted):
-                break
         if newest is None:
             raise ErasureInvalid(where=where, problem="no columns, because nothing was loaded yet")
-        return newest, found
+        return newest, None
 
     def record(self, erasure: Erasure) -> Erasure:
         """Write an erasure down: no plan that is made from now on has its rows.
@@ -150,12 +150,39 @@ class NamedRows:
             erasure = replace(erasure, number=erasure.number + 1)
 
 
-def _combined(columns: Mapping[str, pa.Array], salt: str) -> tuple[Fingerprint, ...]:
-    """Return the fingerprints of every combination of values, in an order that tells nothing."""
+def _cast(where: str, column: pa.Field, values: pl.Series) -> pa.Array:
+    """Return named values in the type of their column.
+
+    Raises:
+        ErasureInvalid: one is of another kind, or one that the column cannot have.
+    """
+    import pyarrow as pa
+
+    found = values.unique(maintain_order=True).to_arrow()
+    is_alike = erasable_problem(found.type) is None and kind_of(found.type) == kind_of(column.type)
+    try:
+        if is_alike:
+            return found.cast(column.type)
+    except pa.ArrowException:
+        pass
+    problem = f"in column '{column.name}': a value that one of type {column.type} cannot have"
+    raise ErasureInvalid(where=where, problem=problem)
+
+
+def _combined(where: str, columns: Mapping[str, pa.Array], salt: str) -> tuple[Fingerprint, ...]:
+    """Return the fingerprints of every combination of values, in an order that tells nothing.
+
+    Raises:
+        ErasureInvalid: there are more than can be kept.
+    """
     import pyarrow as pa
 
     if not columns:
         return ()
+    count = math.prod(len(values) for values in columns.values())
+    if count > _MOST:
+        problem = f"{count:,} combinations of values, of which {_MOST:,} can be erased at a time"
+        raise ErasureInvalid(where=where, problem=problem)
     rows = list(itertools.product(*(values.to_pylist() for values in columns.values())))
     kinds = [values.type for values in columns.values()]
     arrays = [
@@ -166,7 +193,7 @@ def _combined(columns: Mapping[str, pa.Array], salt: str) -> tuple[Fingerprint, 
 
 def _said(erasure: Erasure) -> tuple[object, ...]:
     """Return what an erasure says, whoever said it."""
-    return erasure.columns, erasure.salt, erasure.rows, erasure.is_past, erasure.instead
+    return erasure.columns, erasure.salt, erasure.rows, erasure.since, erasure.instead
 
 
 def _named(where: str) -> set[str]:
@@ -179,8 +206,3 @@ def _named(where: str) -> set[str]:
 
 def _problem(schema: pa.Schema, name: str) -> str | None:
     return erasable_problem(schema.field(name).type)
-
-
-def _is_better(column: pa.Field, known: pa.Schema) -> bool:
-    """Return whether rows are named by a column of an earlier type, but not by the later one."""
-    return _problem(known, column.name) is not None and erasable_problem(column.type) is None

@@ -1,0 +1,102 @@
+"""Rows are read only if all that were erased can be told among them, by one column or another."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tidegate.model.erasure import Erasure
+from tidegate.model.instant import Instant, InstantRange
+from tidegate.model.plan import Window, WindowKind
+from tidegate.pipeline.state.erasures import came_after, not_told
+
+NOW = datetime(2026, 6, 1, tzinfo=UTC)
+COLUMNS = ("email", "mail", "phone")
+
+
+def instant(number: int) -> Instant:
+    return Instant(str(number), NOW + timedelta(hours=number))
+
+
+def window(start: int | None, kind: WindowKind = WindowKind.LOAD) -> Window:
+    after = None if start is None else instant(start)
+    return Window(9, InstantRange(after, instant((start or 0) + 1)), kind, None, "run")
+
+
+def erasure(number: int, column: str | None, *instead: int, since: int | None = None) -> Erasure:
+    columns = () if column is None else (column,)
+    after = None if since is None else instant(since)
+    kinds = ("text",) * len(columns)
+    return Erasure(number, columns, kinds, "5a17", (), "ada", NOW, "", after, instead or None)
+
+
+def left(known: list[Erasure], read: Window, *columns: str) -> int | None:
+    """Return the number of an erasure that columns do not tell."""
+    found = not_told(known, read, lambda item: {*item.columns} <= {*columns})
+    return None if found is None else found.number
+
+
+def test_erasure_by_another_column_tells_the_same_rows() -> None:
+    known = [erasure(1, "email"), erasure(2, "mail", 1)]
+
+    assert [left(known, window(5), *it) for it in (["email"], ["mail"], [])] == [None, None, 1]
+
+
+def test_erasure_of_several_is_told_by_all_of_them_together() -> None:
+    known = [erasure(1, "email"), erasure(2, "phone"), erasure(3, "mail", 1, 2)]
+
+    assert left(known, window(5), "email", "phone") is None
+    assert left(known, window(5), "mail") is None
+    assert left(known, window(5), "email") == 2
+    assert left(known, window(5), "phone") == 1
+
+
+def test_column_that_later_rows_lack_does_not_tell_them() -> None:
+    known = [erasure(1, "email"), erasure(2, "mail", 1), erasure(3, None, 1, since=4)]
+
+    assert left(known, window(5), "mail") is None
+    assert left(known, window(5), "email") == 2
+    assert left(known, window(3), "email") is None
+
+
+@pytest.mark.parametrize(
+    ("start", "kind", "expected"),
+    [
+        (4, WindowKind.LOAD, True),
+        (5, WindowKind.LOAD, True),
+        (3, WindowKind.LOAD, False),
+        (None, WindowKind.LOAD, False),
+        *((5, kind, False) for kind in WindowKind if kind is not WindowKind.LOAD),
+    ],
+)
+def test_window_comes_after_an_instant_if_it_has_nothing_of_before(
+    start: int | None, kind: WindowKind, expected: bool
+) -> None:
+    assert came_after(window(start, kind), instant(4)) is expected
+
+
+@given(
+    known=st.lists(st.tuples(st.sampled_from(COLUMNS), st.sets(st.integers(1, 6))), max_size=6),
+    columns=st.sets(st.sampled_from(COLUMNS)),
+)
+def test_rows_that_pass_are_told_by_an_erasure_that_covers_them(
+    known: list[tuple[str, set[int]]], columns: set[str]
+) -> None:
+    made = [
+        erasure(number, column, *sorted(it for it in instead if it < number))
+        for number, (column, instead) in enumerate(known, 1)
+    ]
+    of = {item.number: item for item in made}
+
+    def people(number: int) -> set[int]:
+        """Erasures that stand instead of none name one person each; the others, all of theirs."""
+        named = of[number].instead
+        return {number} if named is None else set().union(*map(people, named))
+
+    told = [people(item.number) for item in made if {*item.columns} <= columns]
+
+    if left(made, window(5), *columns) is None:
+        assert {it for item in made for it in people(item.number)} == set().union(*told)
