@@ -675,7 +675,8 @@ def test_damaged_file_leaves_its_partition_and_no_other(lake: SmallLake) -> None
     (file,) = (lake.target / DAY_1).glob("*.parquet")
     file.write_bytes(file.read_bytes()[:50])
 
-    assert len(opened.to_erase(opened.erasure("id in (1, 3)", "ada", NOW))) == 1
+    found = opened.to_erase(opened.erasure("id in (1, 3)", "ada", NOW))
+    assert [len(found.files), [it.partition for it in found.unread]] == [1, [DAY_1]]
     (left,) = erase(opened, 1, 3).left
 
     assert left.partition == DAY_1
@@ -841,3 +842,39 @@ def test_damaged_staged_file_is_told_and_stays(lake: SmallLake) -> None:
     assert opened.erase(None, RUN, ADA, local).left == ()
     publish(opened)
     assert lake.ids()[DAY_1] == [2, 3, 4]
+
+
+def test_dry_run_names_files_that_cannot_be_looked_through(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    grown(lake, 1)
+    lake.found_by_name(monkeypatch)
+    (file,) = (lake.target / DAY_1).glob("*.parquet")
+    file.write_bytes(file.read_bytes()[:50])
+
+    shown = CliRunner().invoke(app, ["erase", "orders", "--where", "id = 1", "--dry-run"])
+
+    assert shown.exit_code == 1
+    assert "Not looked through" in shown.output
+    assert file.name in shown.output
+
+
+@pytest.mark.follows("ApprovedFirst")
+def test_revision_that_was_approved_goes_before_an_erasure_that_it_does_not_touch(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.keys |= {"rows": [{"name": "few", "where": "id < 3", "on_failure": "hold"}]}
+    opened = grown(lake, 2)
+    decide(opened, day(1))
+    lake.found_by_name(monkeypatch)
+    command = CliRunner()
+
+    left = command.invoke(app, ["erase", "orders", "--where", "id = 1", "--yes"])
+
+    assert left.exit_code == 1
+    assert "tidegate publish orders dt=2026-02-01`, then the same" in " ".join(left.output.split())
+    assert lake.ids() == {DAY_1: [1, 2]}
+    assert command.invoke(app, ["publish", "orders", DAY_1]).exit_code == 0
+    assert command.invoke(app, ["erase", "orders", "--again"]).exit_code == 0
+    assert lake.ids() == {DAY_1: [2, 3, 4]}
+    assert everywhere(lake) == {2, 3, 4}

@@ -1,7 +1,7 @@
 """The command that erases rows for good."""
 
 import getpass
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,7 +13,7 @@ from tidegate.cli.loading import run_for
 from tidegate.cli.opening import open_pipeline
 from tidegate.cli.output import FAILED, NOTHING, Output, reporting
 from tidegate.errors.commands import command, naming
-from tidegate.model.erasure import ErasedFile, Erasure, ErasureReport
+from tidegate.model.erasure import Erasure, ErasureLook, ErasureReport
 from tidegate.model.publication import Approval
 
 if TYPE_CHECKING:
@@ -68,18 +68,19 @@ def erase(
             output.confirm("Erase them for good?", *_doing(opened, erasure), yes=yes)
         report = _erase(opened, erasure, now, comment, output)
         output.show(_raw(report), *_done(pipeline, report), *_lacking(opened, erasure))
+        first = [command("publish", pipeline)] if opened.unpublished() else []
         if report.left:
-            output.next(command("erase", pipeline, "--again"))
+            output.next(*first, command("erase", pipeline, "--again"))
             raise typer.Exit(FAILED)
-        if opened.unpublished():
-            output.next(command("publish", pipeline))
+        output.next(*first)
 
 
 def _show_only(opened: "Pipeline", erasure: Erasure, output: Output) -> None:
     found = opened.to_erase(erasure)
-    raw = {"files": [file.to_json() for file in found]}
-    output.show(raw, *_facts(found), *_lacking(opened, erasure))
-    if not found:
+    output.show(found.to_json(), *_facts(found, opened.config.name), *_lacking(opened, erasure))
+    if found.unread:
+        raise typer.Exit(FAILED)
+    if not found.files:
         raise typer.Exit(NOTHING)
 
 
@@ -102,22 +103,24 @@ def _erase(
 
 
 def _doing(opened: "Pipeline", erasure: Erasure) -> Iterator[str]:
-    yield from _facts(opened.to_erase(erasure))
+    yield from _facts(opened.to_erase(erasure), opened.config.name)
     yield (
         "They leave these files, everything that is kept of earlier revisions, and quarantine. No "
         "load, replay or rebuild brings them back. This cannot be undone."
     )
 
 
-def _facts(found: Sequence[ErasedFile]) -> Iterator[str]:
-    published = [file for file in found if file.is_published]
+def _facts(found: ErasureLook, pipeline: str) -> Iterator[str]:
+    published = [file for file in found.files if file.is_published]
     rows = sum(file.rows for file in published)
     partitions = sorted({str(file.partition) for file in published})
     where = f" of {wording.listed(partitions)}" if partitions else ""
     yield (
         f"{wording.plural(rows, 'published row')}{where}, and "
-        f"{wording.plural(len(found) - len(published), 'staged file')} with such rows."
+        f"{wording.plural(len(found.files) - len(published), 'staged file')} with such rows."
     )
+    for file in found.unread:
+        yield f"Not looked through: {file.path}: {naming(file.done, pipeline, file.partition)}"
 
 
 def _raw(report: ErasureReport) -> dict[str, Any]:

@@ -39,6 +39,19 @@ class PublicationLapsed(TerminalError):
     )
 
 
+class ApprovedFirst(TerminalError):
+    """A person asked for a revision, and another one that was approved is not out yet."""
+
+    pipeline: str
+    partition: str
+    publication: str
+    template = (
+        "pipeline '{pipeline}': {partition}: publication {publication} was approved and is not "
+        "committed yet; what was asked for now can only come after it. Run "
+        "`tidegate publish {pipeline} {partition}`, then the same command once more."
+    )
+
+
 class NotHeld(TerminalError):
     """A decision was made on a partition that waits for none."""
 

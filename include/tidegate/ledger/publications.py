@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from tidegate.errors import PublicationLapsed
+from tidegate.errors import ApprovedFirst, PublicationLapsed
 from tidegate.ledger import numbers, rows
 from tidegate.ledger.connect import reading
 from tidegate.ledger.deciding import Deciding
@@ -128,14 +128,14 @@ class Publications:
 
         Raises:
             FenceLost: the claim was taken over.
-            PublicationLapsed: content that a person approved goes first, or something that this
-                revision does not know has changed.
+            ApprovedFirst: content that a person approved goes first.
+            PublicationLapsed: something that this revision does not know has changed.
         """
         target = proposal.partition
         stored = self.propose(proposal, claim, now)
         if stored.publication.digest != proposal.digest:
-            change = f"publication {stored.publication.digest} was approved, and goes first"
-            raise PublicationLapsed(pipeline=self.name, partition=str(target), change=change)
+            shown = stored.publication.digest
+            raise ApprovedFirst(pipeline=self.name, partition=str(target), publication=shown)
         with self.engine.begin() as connection:
             check_fence(connection, self.name, target, claim)
             connection.execute(

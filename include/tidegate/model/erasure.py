@@ -59,6 +59,15 @@ class ErasedFile(Value):
 
 
 @dataclass(frozen=True)
+class ErasureLook(Value):
+    """What an erasure would find, as far as that can be read."""
+
+    files: tuple[ErasedFile, ...]
+    unread: tuple[ErasedFile, ...]
+    """Files that cannot be looked through, and why."""
+
+
+@dataclass(frozen=True)
 class ErasureReport(Value):
     """The content of `erasures/<number>-<time>.report.json`: what one call erased."""
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from tidegate.gate import SparkFrame
     from tidegate.ledger.holder import Life
-    from tidegate.model.erasure import ErasedFile, Erasure, ErasureReport
+    from tidegate.model.erasure import Erasure, ErasureLook, ErasureReport
     from tidegate.model.finding import Finding
     from tidegate.model.instant import Instant
     from tidegate.model.partition import Partition
@@ -158,7 +158,7 @@ class Pipeline(LoadSteps, PublishSteps):
         return bool(unfinished_erasures(self.storage, self.roots.work))
 
     @keeping_ledger_open
-    def to_erase(self, erasure: Erasure) -> tuple[ErasedFile, ...]:
+    def to_erase(self, erasure: Erasure) -> ErasureLook:
         """Return the published and staged files that have rows of an erasure. Changes nothing."""
         with self._forgotten.naming():
             return self._eraser.look([erasure])

@@ -104,7 +104,8 @@ class StandingRows:
             The files that had such rows; none if no revision was needed.
 
         Raises:
-            PublicationLapsed: an approved revision goes first, or rows were read again since.
+            ApprovedFirst: an approved revision goes first.
+            PublicationLapsed: rows were read again since.
             ClaimHeld, PartitionBusy: another run works on the partition (Transient).
             LedgerBehind: the files are ahead of the ledger; nothing was changed.
             StandingFileUnreadable: a file is missing or damaged.

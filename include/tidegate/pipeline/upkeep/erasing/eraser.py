@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidegate.errors import TidegateError
-from tidegate.model.erasure import ErasedFile, Erasure, ErasureReport
+from tidegate.model.erasure import ErasedFile, Erasure, ErasureLook, ErasureReport
 from tidegate.model.wire import pretty
 from tidegate.stage import layout
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from tidegate.ledger import Ledger
+    from tidegate.model.partition import Partition
     from tidegate.model.publication import Approval
     from tidegate.pipeline.publish.erasing import StandingRows
     from tidegate.pipeline.state.places import Roots
@@ -38,15 +39,18 @@ class Eraser:
     waiting: WaitingRows
     kept: KeptRows
 
-    def look(self, named: Sequence[Erasure]) -> tuple[ErasedFile, ...]:
-        """Return the published files that have erased rows, and the staged ones."""
+    def look(self, named: Sequence[Erasure]) -> ErasureLook:
+        """Find the published files that have erased rows, and the staged ones."""
         known = self.ledger.known_partitions()
         found: list[ErasedFile] = []
+        unread: list[ErasedFile] = []
         for item in known:
-            # A file that cannot be read is told when rows are erased.
-            with contextlib.suppress(TidegateError):
+            try:
                 found += self.standing.found(item.state.partition, named)
-        return (*found, *self.waiting.found(known, named, []))
+            except TidegateError as refused:
+                unread.append(self._whole(item.state.partition, refused))
+        found += self.waiting.found(known, named, unread)
+        return ErasureLook(tuple(found), tuple(unread))
 
     def lacking(self, erasure: Erasure) -> dict[str, int]:
         """Return partition → its published files whose columns do not tell the rows of an erasure.
@@ -55,7 +59,7 @@ class Eraser:
         """
         found = {}
         for item in self.ledger.known_partitions():
-            # A file that cannot be read is told when rows are erased.
+            # A file that cannot be read is told by `look`.
             with contextlib.suppress(TidegateError):
                 found[str(item.state.partition)] = self.standing.lacking(
                     item.state.partition, erasure
@@ -118,5 +122,7 @@ class Eraser:
                 if item.begun is not None or self.standing.found(partition, named):
                     yield from self.standing.erase(partition, named, said, owner, said.at)
             except TidegateError as refused:
-                place = self.roots.partition(partition)
-                left.append(ErasedFile(place, 0, str(refused), str(partition)))
+                left.append(self._whole(partition, refused))
+
+    def _whole(self, partition: Partition, refused: TidegateError) -> ErasedFile:
+        return ErasedFile(self.roots.partition(partition), 0, str(refused), str(partition))
