@@ -131,3 +131,25 @@ def test_replay_of_a_window_after_a_rebuild_merges_what_the_rebuild_had_anew() -
     life.publish()
 
     assert life.content == ("p1", "p3")
+
+
+@pytest.mark.parametrize(
+    ("kinds", "left", "is_made_anew"),
+    [
+        pytest.param([LOAD, REBUILD], slice(1, None), False, id="before the rebuild"),
+        pytest.param([REBUILD, LOAD], slice(1), True, id="after the rebuild"),
+    ],
+)
+def test_window_that_is_gone_is_taken_out_unless_a_rebuild_replaced_it(
+    kinds: list[WindowKind], left: slice, is_made_anew: bool
+) -> None:
+    life = Life()
+    for kind in kinds:
+        life.take(kind)
+    life.publish()
+    rebuilt = life.contributions[left]
+
+    found = merging(life.base, rebuilt)
+
+    assert (found is not None) is is_made_anew
+    assert found is None or (found.standing, found.changes) == ((), tuple(rebuilt))
