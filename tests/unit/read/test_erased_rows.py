@@ -120,3 +120,10 @@ def test_row_stays_erased_whatever_another_erasure_says_of_its_hint() -> None:
     ]
 
     assert ErasedRows(named, batch.schema).left(batch).num_rows == 0
+
+
+def test_rows_of_all_erasures_by_the_same_columns_are_erased() -> None:
+    batch = pa.record_batch({"word": ["a", "b", "c"]})
+    named = [erasure({"word": pa.array([word])}, number) for number, word in ((1, "a"), (2, "c"))]
+
+    assert ErasedRows(named, batch.schema).left(batch)["word"].to_pylist() == ["b"]
