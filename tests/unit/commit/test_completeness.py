@@ -59,6 +59,7 @@ def look(
         (5, 0, 0.999, True),
         (0, 1, 0.999, False),
         (7, 10, 0.7, True),
+        (9, 10, 0.9, True),
     ],
 )
 def test_counts_at_their_threshold(rows: int, upstream: int, threshold: float, holds: bool) -> None:
