@@ -77,6 +77,17 @@ def test_delete_stays_one_and_tells_no_erased_value() -> None:
     assert batch["mail"].to_pylist() == [None, "bob", None]
 
 
+def test_change_without_its_values_keeps_its_place_among_others() -> None:
+    changes = ROWS.append_column("_change_ordinal", pa.array([7, 8, 9]))
+    spec, unpublished = StageSpec(keys=("id",)), ("_change_ordinal",)
+    out = LeftOut([erased("mail", "ada")], changes.schema, spec, unpublished, overwrites=False)
+
+    (batch,) = out.left([changes])
+
+    assert batch["mail"].to_pylist() == [None, "bob", None]
+    assert batch["_change_ordinal"].to_pylist() == [7, 8, 9]
+
+
 @pytest.mark.parametrize(("column", "value"), [("id", 1), ("region", "eu")])
 def test_rows_that_are_told_by_what_stages_them_are_left_out(column: str, value: object) -> None:
     spec = StageSpec(keys=("id",), fields=BY_REGION)
