@@ -9,7 +9,7 @@ import pytest
 from tidegate.config import OWNER_FILE
 from tidegate.errors import LateRootUnfit
 from tidegate.storage import LocalStorage
-from tidegate.target.late_root import claim_late_root
+from tidegate.target.late_root import claim_late_root, late_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,3 +64,19 @@ def test_root_inside_the_table_of_a_pipeline_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(LateRootUnfit, match=r"it is inside .*/late, which belongs to"):
         claim(tmp_path, root="late/inner")
+
+
+def test_files_of_its_own_late_root_are_listed(tmp_path: Path) -> None:
+    claim(tmp_path)
+    (tmp_path / "late" / "dt=1").mkdir()
+    (tmp_path / "late" / "dt=1" / "part.csv").write_text("1")
+
+    assert late_files(LocalStorage(), str(tmp_path / "late"), "orders") == ["dt=1/part.csv"]
+    assert late_files(LocalStorage(), str(tmp_path / "late"), "other") == []
+
+
+def test_files_of_its_own_table_are_no_late_rows(tmp_path: Path) -> None:
+    (tmp_path / OWNER_FILE).write_text('{"format": 1, "pipeline": "orders", "ledger": "L1"}')
+    (tmp_path / "part.csv").write_text("1")
+
+    assert late_files(LocalStorage(), str(tmp_path), "orders") == []
