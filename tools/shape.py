@@ -40,7 +40,6 @@ REASONS = {
     "calendars, alarms and approvals of real pipelines: tests/behaviour/test_completeness.py": (
         "tidegate/ledger/expected",
         "tidegate/pipeline/publish/expecting",
-        "tidegate/pipeline/publish/judged",
     ),
     "walked through key by key in tests/unit/config/test_completeness.py": (
         "tidegate/config/requirements",
@@ -54,7 +53,6 @@ REASONS = {
         "tidegate/pipeline/load/event_units",
     ),
     "what becomes of late rows: tests/behaviour/test_late_data.py": (
-        "tidegate/pipeline/publish/late",
         "tidegate/pipeline/state/late_root",
     ),
     "erasing from published tables and from all that windows keep: tests/behaviour/test_erase.py": (
