@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import posixpath
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import replace
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from crash.faults import Stopper, stopping_storage
+from crash.power import Disk, chance
 from tidegate.errors import FenceLost, StagedFileMissing
 from tidegate.model.aside import Aside
 from tidegate.model.ledger_rows import Claim
@@ -18,36 +18,21 @@ from tidegate.model.partition import Partition
 from tidegate.model.publication import PublishedFile
 from tidegate.pipeline.publish.late import LateFiles, LateRows
 from tidegate.pipeline.state.places import Roots
-from tidegate.storage import LocalStorage, OsCalls
+from tidegate.storage import LocalStorage
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 DAY = Partition((("dt", "2026-02-01"),))
 PART = "part-0a-1b-0.csv"
 
 
-@dataclass(frozen=True)
-class DurableCalls(OsCalls):
-    """System calls that know which directories have changed names that a power cut may undo."""
-
-    unsynced: set[str] = field(default_factory=set, hash=False)
-
-    def link(self, source: str, target: str) -> None:
-        super().link(source, target)
-        self.unsynced.add(posixpath.dirname(target))
-
-    def unlink(self, path: str) -> None:
-        super().unlink(path)
-        self.unsynced.add(posixpath.dirname(path))
-
-    def sync(self, descriptor: int) -> None:
-        super().sync(descriptor)
-        self.unsynced.discard(str(Path(f"/proc/self/fd/{descriptor}").readlink()))
-
-
 @pytest.fixture
 def roots(tmp_path: Path) -> Roots:
-    (tmp_path / "work" / "staged").mkdir(parents=True)
-    (tmp_path / "work" / "staged" / PART).write_text("late row")
-    return Roots(str(tmp_path / "orders"), str(tmp_path / "work"), str(tmp_path / "late"))
+    root = tmp_path / "root"
+    (root / "work" / "staged").mkdir(parents=True)
+    (root / "work" / "staged" / PART).write_text("late row")
+    return Roots(str(root / "orders"), str(root / "work"), str(root / "late"))
 
 
 def brought(aside: Aside | None) -> Contribution:
@@ -73,19 +58,25 @@ def published(roots: Roots) -> dict[str, str]:
     }
 
 
+def moved(roots: Roots, to: Path) -> Roots:
+    """Give the roots as they are below another directory."""
+    return replace(roots, work=str(to / "work"), late=str(to / "late"))
+
+
 @pytest.mark.parametrize("aside", [Aside.SIDE, Aside.LATE_REJECTED])
-def test_names_of_late_rows_are_on_the_disk_when_they_are_put_and_when_they_are_taken_away(
-    roots: Roots, aside: Aside
+def test_late_rows_that_were_put_or_taken_away_stay_so_after_a_power_cut(
+    roots: Roots, tmp_path: Path, aside: Aside
 ) -> None:
-    calls = DurableCalls()
+    machine = Disk(tmp_path / "root", tmp_path / "kept")
+    storage = stopping_storage(Stopper(disk=machine))
 
-    put(roots, LocalStorage(calls), aside)
-    assert list(published(roots).values()) == ["late row"]
-    assert calls.unsynced == set()
+    put(roots, storage, aside)
+    machine.leave(tmp_path / "after put", chance("lost", 0))
+    put(roots, storage, None)
+    machine.leave(tmp_path / "after taken", chance("doubled", 0))
 
-    put(roots, LocalStorage(calls), None)
-    assert published(roots) == {}
-    assert calls.unsynced == set()
+    assert list(published(moved(roots, tmp_path / "after put")).values()) == ["late row"]
+    assert published(moved(roots, tmp_path / "after taken")) == {}
 
 
 @pytest.mark.parametrize("aside", [Aside.SIDE, Aside.LATE_REJECTED])
