@@ -455,6 +455,26 @@ def test_take_back_retracts_the_marker_of_either_name(disk: Disk) -> None:
     assert {item.name for item in disk.partition.iterdir()} == {"old"}
 
 
+def test_take_back_of_a_commit_without_files_of_its_own_retracts_its_marker(disk: Disk) -> None:
+    publication = replace(plan().publication, adds=(), removes=(), content=(OLD,))
+    only_marked = plan(publication=publication)
+    disk.commit(only_marked)
+
+    Publisher(LocalStorage(), disk.places(), ()).take_back(only_marked, "cli", disk.steps)
+
+    assert {item.name for item in disk.partition.iterdir()} == {"old"}
+
+
+def test_take_back_of_a_commit_that_changed_nothing_leaves_the_marker_that_stands(
+    disk: Disk,
+) -> None:
+    before = disk.files()
+
+    disk.take_back()
+
+    assert disk.files() == before
+
+
 def test_commit_while_another_moves_files_changes_nothing(disk: Disk) -> None:
     before = disk.files()
 
@@ -498,17 +518,18 @@ def test_content_that_vanished_before_the_marker_is_noticed(disk: Disk) -> None:
     assert disk.files() == before
 
 
-def test_content_of_another_length_before_the_marker_is_noticed(disk: Disk) -> None:
+@pytest.mark.parametrize("left", [b"kep", b"kept!"], ids=["cut", "longer"])
+def test_content_of_another_length_before_the_marker_is_noticed(disk: Disk, left: bytes) -> None:
     """PC-F17, for files that the revision before left there."""
     publication = replace(plan().publication, content=(*NEW, file("kept", b"kept")))
-    (disk.partition / "kept").write_bytes(b"kep")
+    (disk.partition / "kept").write_bytes(left)
     before = disk.files()
 
     with pytest.raises(FileLengthWrong) as found:
         disk.commit(plan(publication=publication))
 
     path = str(disk.partition / "kept")
-    assert found.value.values == {"path": path, "expected": 4, "found": 3}
+    assert found.value.values == {"path": path, "expected": 4, "found": len(left)}
     assert disk.files() == before
 
 
