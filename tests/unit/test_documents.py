@@ -16,21 +16,30 @@ FENCED = re.compile(r"^```yaml\n(.*?)^```", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)")
 
 
-def _pipelines() -> list[Any]:
+def _examples(pattern: str) -> list[Any]:
+    """Return the YAML of the documents in which something is found."""
     return [
         pytest.param(text, id=f"{document.name}-{number}")
         for document in DOCUMENTS
         for number, text in enumerate(FENCED.findall(document.read_text()))
-        if re.search(r"^name:", text, re.MULTILINE)
+        if re.search(pattern, text, re.MULTILINE)
     ]
 
 
-@pytest.mark.parametrize("text", _pipelines())
+@pytest.mark.parametrize("text", _examples(r"^name:"))
 def test_pipeline_file_of_a_document_is_valid(text: str, tmp_path: Path) -> None:
     path = tmp_path / "pipeline.yaml"
     path.write_text(text)
 
     assert load_pipeline(path).name
+
+
+@pytest.mark.parametrize("text", _examples(r"\Asource:"))
+def test_source_of_a_document_is_valid(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "pipeline.yaml"
+    path.write_text(f"name: orders\ntarget: {{path: /lake/mart/orders}}\n{text}")
+
+    assert load_pipeline(path).source
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)

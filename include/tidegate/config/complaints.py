@@ -71,7 +71,7 @@ def complain(invalid: ValidationError, document: Document, above: Place = ()) ->
         above: the place of the validated part in a pipeline file.
     """
     found: dict[Place, _Problem] = {}
-    for item in _problems(invalid, above):
+    for item in _problems(invalid, document, above):
         found.setdefault(item.place, item)
     first, *others = sorted(
         found.values(), key=lambda item: (item.is_absence, document.line(item.place))
@@ -91,13 +91,13 @@ def complain(invalid: ValidationError, document: Document, above: Place = ()) ->
     )
 
 
-def _problems(invalid: ValidationError, above: Place) -> Iterator[_Problem]:
+def _problems(invalid: ValidationError, document: Document, above: Place) -> Iterator[_Problem]:
     for error in invalid.errors(include_url=False):
         found = (*above, *error["loc"])
         place, model = _located(found)
         cause = error.get("ctx", {}).get("error")
         if isinstance(cause, ValidationError):
-            yield from _problems(cause, found)
+            yield from _problems(cause, document, found)
         elif isinstance(cause, KeyProblem):
             yield _Problem((*place, *cause.key.split(".")), str(cause))
         elif cause is not None:
@@ -107,11 +107,17 @@ def _problems(invalid: ValidationError, above: Place) -> Iterator[_Problem]:
         elif error["type"] == "extra_forbidden":
             yield _Problem(place, _misplaced(model, place))
         else:
-            yield _Problem(place, _describe(error))
+            yield _Problem(place, _describe(error, document.scalars.get(place)))
 
 
-def _describe(error: Mapping[str, Any]) -> str:
+def _describe(error: Mapping[str, Any], scalar: str | None) -> str:
+    """Say what was expected and found; a scalar is written that YAML does not read as text."""
     kind = error["type"]
+    if kind == "string_type" and scalar:
+        return (
+            f"expected text, found {error['input']!r}: YAML reads `{scalar}` so; write it in "
+            f"quotes, as '{scalar}'"
+        )
     if kind in _TYPES:
         return f"expected {_TYPES[kind]}, found {error['input']!r}"
     if kind == "string_pattern_mismatch":

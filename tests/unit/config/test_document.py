@@ -77,12 +77,13 @@ def test_place_of_a_shorthand_is_in_the_line_of_the_short_key(tmp_path: Path) ->
         ("a: 1\nb: [\n", 3, "file", "cannot be read as YAML"),
         ("a: 1\nb: {c: 2026-13-01}\n", 2, "b.c", "'2026-13-01' is no date: month must be in"),
         ("a: [1,\n2026-02-30T25:00:00]\n", 2, "a[1]", "'2026-02-30T25:00:00' is no date"),
-        ("a: 1\n2026-13-01: 2\n", 2, "2026-13-01", "'2026-13-01' is no date"),
+        ("a: 1\nb: {no: 1,\n'no': 2}\n", 3, "b.no", "twice"),
+        ("a: 1\nb: {!own no: 2}\n", 2, "file", "could not determine a constructor"),
         ("a: 1\nb: !!int x\n", 2, "b", "'x' is not what YAML takes it for: invalid literal"),
     ],
     ids=[
         *("twice", "placeholder", "in a list", "list", "empty", "cut"),
-        *("no date", "no time in a list", "no date as a key", "no number"),
+        *("no date", "no time in a list", "twice as text", "tag of a key", "no number"),
     ],
 )
 def test_mistake_is_named_with_its_line(
@@ -100,3 +101,28 @@ def test_mistake_is_named_with_its_line(
 )
 def test_place_is_written_as_people_write_it(place: tuple[str | int, ...], expected: str) -> None:
     assert key_text(place) == expected
+
+
+@pytest.mark.parametrize(
+    "key",
+    ["null", "~", "no", "On", "1", "1_000", "0x1F", "1.50", "2026-01-01", "2026-13-01", "=", "a"],
+)
+def test_key_is_its_text_whatever_yaml_takes_it_for(tmp_path: Path, key: str) -> None:
+    document = _read(tmp_path, f"a:\n  b:\n    {key}: no\n")
+
+    assert document.content == {"a": {"b": {key: False}}}
+    assert document.line(("a", "b", key)) == 3
+
+
+def test_keys_are_text_also_where_a_mapping_is_merged_or_used_again(tmp_path: Path) -> None:
+    text = "a: &a {no: 1, on: 2}\nb: {<<: *a, on: 3}\nc: *a\nd: [&d no]\ne: {*d : 4}\n"
+
+    document = _read(tmp_path, text)
+
+    assert document.content == {
+        "a": {"no": 1, "on": 2},
+        "b": {"no": 1, "on": 3},
+        "c": {"no": 1, "on": 2},
+        "d": [False],
+        "e": {"no": 4},
+    }

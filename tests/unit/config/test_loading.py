@@ -242,6 +242,20 @@ def test_types_of_partition_keys_are_read(tmp_path: Path) -> None:
     assert source.partition_by == {"a": "date", "b": "decimal(10,2)", "c": "long"}
 
 
+def test_keys_that_yaml_does_not_read_as_text_name_options_and_columns(tmp_path: Path) -> None:
+    files = (
+        "{kind: files, path: /in, format: csv, columns: {no: long, on: date, 1: string}, "
+        'csv: {delimiter: ";", null: [NA, ""]}}'
+    )
+    text = SHORT.replace("{kind: iceberg, table: lake.raw.orders}", files)
+    text = text.replace("ordered_at", '"on"')
+
+    source = load_pipeline(write(tmp_path, text)).source
+
+    assert source.columns == {"no": "long", "on": "date", "1": "string"}
+    assert source.csv.null == ("NA", "")
+
+
 def test_secret_in_a_place_stays_unresolved(tmp_path: Path) -> None:
     text = SHORT.replace("/lake/published/orders", '"${env:LAKE}/orders"')
 
@@ -324,6 +338,12 @@ MISTAKES = {
         "execute.workers",
         9,
         "expected a whole number, found 'many'",
+    ),
+    "word that YAML does not read as text": (
+        "source: {kind: files, path: /x, read: {columns: [id, no]}}",
+        "source.read.columns[1]",
+        3,
+        "expected text, found False: YAML reads `no` so; write it in quotes, as 'no'",
     ),
     "no revision kept": (
         "retention: {revisions: 0}",
