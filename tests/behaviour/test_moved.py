@@ -367,7 +367,7 @@ def test_moved_pipeline_is_retired_where_it_is_now(
 
     target = Path(keys["target"]["path"])
     assert (code, "3 rows" in told) == (0, True)
-    assert (target / ".tidegate-retired-orders.json").exists()
+    assert (target / ".tidegate-retired-orders.record").exists()
     assert not (target / OWNER_FILE).exists()
     assert not (Path(keys["target"]["work"]) / "owner.json").exists()
     assert published_ids(target) == {FIRST: [1, 2, 3]}

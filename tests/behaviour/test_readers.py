@@ -15,17 +15,26 @@ import pytest
 from pyiceberg.types import StringType
 
 import tidegate
-from small_lake import DAY_1, SmallLake, known, load, publish
+from small_lake import DAY_1, NOW, SmallLake, known, load, publish
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-README = (Path(__file__).parents[2] / "README.md").read_text()
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+
+
+def _reads(text: str) -> list[list[str]]:
+    """Give the lines of each example that read the table."""
+    return [
+        [line for line in block.splitlines() if not line.startswith("orders = ")]
+        for block in re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    ]
+
+
 _TEXT = README.partition("**Reading what was published.")[2].partition("\n## ")[0]
-READS, READS_OF_CHANGED = (
-    [line for line in block.splitlines() if not line.startswith("orders = ")]
-    for block in re.findall(r"```python\n(.*?)```", _TEXT, re.DOTALL)
-)
+READS, READS_OF_CHANGED = _reads(_TEXT)
+(READS_OF_TEXT,) = _reads((ROOT / "docs" / "targets.md").read_text())
 
 
 def rows(found: Any) -> list[tuple[int, str]]:
@@ -98,3 +107,30 @@ def test_reads_of_a_table_whose_columns_changed_have_all_of_them(tmp_path: Path)
     for line in READS_OF_CHANGED:
         found = eval(line, names)
         assert _column(found, "region") == [None, None, "eu"], line
+
+
+@pytest.mark.parametrize("is_retired", [False, True], ids=["owned", "retired"])
+@pytest.mark.parametrize("partition_by", [None, {"dt": "day(at)"}], ids=["whole", "partitioned"])
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_reads_of_text_find_the_published_rows_and_no_file_beside_them(
+    tmp_path: Path, form: str, partition_by: dict[str, str] | None, is_retired: bool
+) -> None:
+    lake = SmallLake(tmp_path, keys={"commit": {"trigger": "process-time"}})
+    lake.commit({1: 2, 2: 1})
+    target = {"format": form, "partition_by": partition_by}
+    pipeline = lake.pipeline(name=f"orders.{form}", target=target)
+    load(pipeline)
+    publish(pipeline)
+    if is_retired:
+        pipeline.retire("me", "cli", NOW)
+    names = {"orders": str(lake.target), "polars": pl, "duckdb": duckdb, "tidegate": tidegate}
+
+    lines = [line for line in READS_OF_TEXT if "*." not in line or f"*.{form}" in line]
+
+    assert len(lines) == 3
+    for line in lines:
+        found = eval(line, names)
+        table = found.to_arrow_table() if "duckdb" in line else found.to_arrow()
+        has_key = bool(partition_by) and "scan_ndjson" not in line and "scan_csv" not in line
+        assert sorted(table["id"].to_pylist()) == [1, 2, 3], line
+        assert set(table.column_names) == {"id", "at", "amount", *["dt"] * has_key}, line

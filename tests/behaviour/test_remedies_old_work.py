@@ -208,7 +208,7 @@ def test_commit_plan_is_not_told_by_what_does_not_fit(lake: SmallLake, differs: 
     publish(lake.pipeline())
     put_back(lake)
     if differs == "another ledger":
-        for path in (lake.target / ".tidegate.json", lake.work / "owner.json"):
+        for path in (lake.target / ".tidegate.owner", lake.work / "owner.json"):
             path.write_text(re.sub(r'("ledger": ")[^"]*', r"\1another", path.read_text()))
     else:
         says = json.loads(marker(lake).read_text())

@@ -147,7 +147,7 @@ def test_everything_is_dropped_but_what_tidegate_did_not_write(lake: SmallLake) 
 
     told = json.loads(dropped.stdout)["dropped"]
     assert (told["partitions"], told["rows"], told["files"], told["pending"]) == (2, 4, 4, 1)
-    assert left == [".tidegate.json", "_note.txt"]
+    assert left == [".tidegate.owner", "_note.txt"]
     assert after["windows"] == []
     assert sequences(lake) == [2]
     assert lake.ids() == {FIRST: ids[:3], SECOND: [ids[3]]}
@@ -203,7 +203,7 @@ def test_folders_are_removed_in_which_only_its_files_were(lake: SmallLake, *, ki
 
     left = sorted(str(path.relative_to(lake.target)) for path in lake.target.rglob("*"))
     expected = [FIRST, f"{FIRST}/_note.txt", SECOND, f"{SECOND}/archive", "empty"]
-    assert left == [".tidegate.json", *expected]
+    assert left == [".tidegate.owner", *expected]
 
 
 def test_it_is_asked_with_numbers(lake: SmallLake, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -317,8 +317,8 @@ def test_changed_pipeline_begins_again_as_its_file_says(
     assert tidegate("fsck", "orders").exit_code == 0
     assert list(lake.target.rglob("*.parquet")) == []
     if "path" in changed.get("target", {}):
-        assert not (lake.target / ".tidegate.json").exists()
-        assert (elsewhere / ".tidegate.json").exists()
+        assert not (lake.target / ".tidegate.owner").exists()
+        assert (elsewhere / ".tidegate.owner").exists()
 
 
 @pytest.mark.follows("TableIdentityChanged")

@@ -364,7 +364,7 @@ def test_successor_that_lost_its_state_begins_anew_beside_what_was_left(
     restored = tidegate("fsck", "successor", "--rebuild", "--json")
     if published:
         told = json.loads(restored.stdout)["error"]["message"]
-        owner = lake.target / ".tidegate.json"
+        owner = lake.target / ".tidegate.owner"
         folders = f"{FIRST}, {THIRD}"
         named = f"remove {lake.work}, {owner} and, in {lake.target}, {folders}, but nothing that"
         assert f"{named} orders left: the next load then begins anew" in told

@@ -290,7 +290,7 @@ def test_nothing_is_restored_beside_a_pipeline_that_is_registered(lake: SmallLak
     """Also if it is the ledger alone that says so."""
     retire(lake)
     assert tidegate("load", "next").exit_code == 0
-    (lake.target / ".tidegate-retired-orders.json").rename(lake.root / "kept")
+    (lake.target / ".tidegate-retired-orders.record").rename(lake.root / "kept")
     restore(lake)
 
     with pytest.raises(TargetRegistered):
@@ -326,7 +326,7 @@ def test_ledger_that_is_behind_retires_nothing(lake: SmallLake) -> None:
     assert tidegate("load", "next").exit_code == 0
     assert tidegate("publish", "next").exit_code == 0
     assert ids(lake) == [1, 2, 3, 4, 5]
-    ended = json.loads((lake.target / ".tidegate-retired-orders.json").read_text())
+    ended = json.loads((lake.target / ".tidegate-retired-orders.record").read_text())
     assert ended["partitions"] == {FIRST: 1, SECOND: 1, THIRD: 1}
 
 
@@ -373,7 +373,7 @@ def test_successor_does_not_publish_beside_a_marker_that_no_record_lists(lake: S
     lake.file("orders")
     published_later(lake)
     assert tidegate("retire", "orders", "--yes").exit_code == 0
-    record = lake.target / ".tidegate-retired-orders.json"
+    record = lake.target / ".tidegate-retired-orders.record"
     ended = json.loads(record.read_text())
     del ended["partitions"][THIRD]
     record.write_text(json.dumps(ended))

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-OWNER = ".tidegate.json"
+OWNER = ".tidegate.owner"
 
 
 @pytest.fixture

@@ -50,8 +50,12 @@ WriteMode = Literal["append", "overwrite", "upsert"]
 Evolve = Literal["widen", "add_columns", "none"]
 CopyWholeFiles = Literal["auto", "never"]
 
-OWNER_FILE = ".tidegate.json"
-"""The file at the target's root that names the pipeline that owns it (design §4)."""
+OWNER_FILE = ".tidegate.owner"
+"""The file at the target's root that names the pipeline that owns it (design §4).
+
+It has the ending of no data, because `**/*.json` also finds hidden files, and a name that no work
+directory has: these are called `.tidegate-<name>`.
+"""
 
 
 class RowRule(Section):

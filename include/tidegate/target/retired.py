@@ -17,7 +17,8 @@ from tidegate.stored import as_stored, read_content
 if TYPE_CHECKING:
     from tidegate.storage import Storage
 
-_BEGINS, _ENDS = ".tidegate-retired-", ".json"
+_BEGINS, _ENDS = ".tidegate-retired-", ".record"
+"""The ending is that of no data, whatever the pipeline is called: readers are given patterns."""
 
 
 @dataclass(frozen=True)

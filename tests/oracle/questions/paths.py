@@ -161,7 +161,7 @@ LISTINGS = (
             (["dt=1/hr=1/f", "dt=1/.x/f", "dt=1/_x/f"], _DAY_AND_HOUR),
             (["dt=.x/f", "dt=_x/f", "dt=../f"], ["dt"]),
             # A table of Tidegate: its owner's file, a marker.
-            ([".tidegate.json", "dt=1/hr=1/part-1", "dt=1/hr=1/_SUCCESS"], _DAY_AND_HOUR),
+            ([".tidegate.owner", "dt=1/hr=1/part-1", "dt=1/hr=1/_SUCCESS"], _DAY_AND_HOUR),
         )
     ),
     *(

@@ -73,7 +73,7 @@ def test_hidden_files_of_others_are_no_markers(tmp_path: Path) -> None:
     write_partition(tmp_path, "dt=1", {"dt": "1"}, ids(1), marker="_DONE")
     (tmp_path / "dt=1" / "._DONE.crc").write_bytes(b"crc")
     (tmp_path / "dt=1" / "_metadata").write_bytes(b"{ no JSON")
-    (tmp_path / ".tidegate.json").write_text('{"format": 1, "pipeline": "orders"}')
+    (tmp_path / ".tidegate.owner").write_text('{"format": 1, "pipeline": "orders"}')
     write_partition(tmp_path, "_trash/dt=1", {"dt": "1"}, ids(9), marker="_DONE")
 
     assert rows_of(tmp_path) == [{"id": 1, "dt": "1"}]
@@ -197,7 +197,7 @@ def test_two_keys_are_both_read_from_the_marker(tmp_path: Path) -> None:
 
 
 def test_table_with_nothing_committed_has_no_rows(tmp_path: Path) -> None:
-    (tmp_path / ".tidegate.json").write_text("{}")
+    (tmp_path / ".tidegate.owner").write_text("{}")
 
     assert rows_of(tmp_path) == []
 
