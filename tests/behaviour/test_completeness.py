@@ -264,6 +264,24 @@ def test_lost_ledger_is_restored_with_the_days_that_had_no_rows(lake: SmallLake)
     assert list(again.findings()) == []
 
 
+def test_marker_of_an_expected_day_of_text_tells_the_columns_of_the_others(
+    lake: SmallLake,
+) -> None:
+    expecting(lake, "mark")
+    lake.commit({1: 1, 3: 1, 4: 1})
+    pipeline = lake.pipeline(target={"format": "json"})
+    load(pipeline)
+    publish(pipeline)
+
+    markers = [
+        json.loads((lake.target / f"dt=2026-02-0{number}" / "_SUCCESS").read_text())
+        for number in (1, 2)
+    ]
+
+    assert [bool(marker["files"]) for marker in markers] == [True, False]
+    assert markers[1]["reading"] == markers[0]["reading"]
+
+
 def test_expected_day_whose_counts_promise_rows_is_no_empty_one(
     lake: SmallLake, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from crash.faults import Stopper, stopping_storage
 from small_lake import NOW, SmallLake, day, interval, known, load, local, publish
+from tidegate import read_committed
 from tidegate.errors import ConfigInvalid, RebuildOfOverwritten
 from tidegate.model.partition import Partition
 from tidegate.model.run import Run
@@ -156,6 +157,27 @@ def test_target_without_partitions_is_replaced_also_by_no_rows(lake: SmallLake) 
 
     assert lake.ids() == {"orders": []}
     assert pipeline.ledger.partitions.get(Partition(())).revision == 2
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+@pytest.mark.parametrize("keys", ["static", "no"])
+def test_table_of_text_that_an_empty_result_replaced_keeps_its_columns(
+    lake: SmallLake, form: str, keys: str
+) -> None:
+    target = {**(TestStatic.KEYS if keys == "static" else {"partition_by": None}), "format": form}
+    lake.commit({1: 2})
+    load(lake.pipeline(target=target))
+    publish(lake.pipeline(target=target))
+    before = read_committed(lake.target).schema
+    lake.commit({1: 1}, amount=9)
+    none = {"read": {"filter": "amount < 9"}}
+    load(lake.pipeline(target=target, source=none))
+    publish(lake.pipeline(target=target, source=none))
+
+    table = read_committed(lake.target).to_table()
+
+    assert before.names[:3] == ["id", "at", "amount"]
+    assert (table.schema, len(table)) == (before, 0)
 
 
 class TestStatic:

@@ -67,7 +67,7 @@ def read_committed(path: str | Path, *, marker: str | None = None) -> ds.Dataset
         raise PublishedTableMissing(root=str(root), found=found)
     markers, schemas = _opened(root, marker)
     keys = dict.fromkeys(key for found in markers for key in _keys(found, root))
-    stored = unified(schemas.items())
+    stored = unified(schemas.items() if schemas else _told_without_files(markers))
     schema = pa.schema(
         [*stored, *(pa.field(key, pa.string()) for key in keys if key not in stored.names)]
     )
@@ -121,6 +121,11 @@ def _schema(path: str, found: StandingMarker) -> pa.Schema:
             return file.schema
     except FileNotFoundError as missing:
         raise CommittedFileMissing(path=path) from missing
+
+
+def _told_without_files(markers: Sequence[StandingMarker]) -> list[tuple[str, pa.Schema]]:
+    """Return the columns of a table that has no file; the markers of Parquet tell none."""
+    return [(found.folder, told(found.told)[1]) for found in markers if found.told is not None]
 
 
 def _is_without_text(path: str, found: StandingMarker) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from tidegate.config import PipelineConfig, PolicyConfig, SuccessFilePolicy
@@ -93,13 +94,19 @@ class CommitPlans:
         )
 
     def _told(self, publication: Publication) -> Mapping[str, Any] | None:
-        """Return what readers have to know of the files, unless these say it themselves."""
+        """Return what readers have to know of the files, unless these say it themselves.
+
+        A revision without files has the columns that were planned last.
+        """
         form = self.config.target.part_format
         if form.kind.has_columns:
             return None
         columns = self.contents.columns_of(publication)
         pairs = zip(publication.content, columns, strict=True)
         known = [(file.name, schema) for file, schema in pairs if schema is not None]
+        if not known:
+            planned = self.contents.planned_columns(publication.partition)
+            known = [(publication.digest, schema) for schema in islice(planned, 1)]
         return tell(form, unified(known))
 
     def _former_marker(self, partition: Partition) -> str | None:
