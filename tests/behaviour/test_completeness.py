@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from small_lake import NOW, SmallLake, day, decide, load, publish
 from tidegate import read_committed
 from tidegate.cli.app import app
+from tidegate.cli.output import NOTHING
 from tidegate.errors import CountsUnreadable, NotApproved, SourceBacklog
 from tidegate.model.publication import Outcome, Override
 from tidegate.model.watermark import Reason
@@ -128,6 +129,42 @@ def test_counts_that_cannot_be_read_let_only_wait_and_the_corrected_place_helps(
 
     assert lake.ids() == {"dt=2026-02-01": [1, 2, 3]}
     assert "counts of 1 partition" in typed("tidegate check orders").stdout
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"dt": ["2026-02-01"], "rows": 3},
+        {"dt": {"day": "2026-02-01"}, "rows": 3},
+        {"dt": "2026-02-01", "rows": [3]},
+        {"dt": "2026-02-01", "rows": -3},
+        {"dt": "2026-02-01", "rows": 3.5},
+        {"dt": "2026-02-01", "rows": True},
+        {"dt": "2026-02-01", "rows": 10**30},
+    ],
+    ids=lambda written: json.dumps(written),
+)
+def test_counts_of_another_form_let_only_wait_and_every_command_goes_on(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch, written: dict[str, Any]
+) -> None:
+    lake.found_by_name(monkeypatch)
+    lake.commit({1: 3, 2: 1})
+    counts = lake.root / "counts.json"
+    counts.write_text(json.dumps([written]))
+    pipeline = lake.pipeline(commit={"counts": {"file": str(counts)}})
+    load(pipeline)
+    assert reasons(pipeline, 1) == (Reason.COUNT_UNKNOWN,)
+    for line in ("tidegate load orders", "tidegate publish orders"):
+        assert typed(line).exit_code == NOTHING
+    assert "2026-02-01" in typed("tidegate status orders").stdout
+    said = " ".join(typed("tidegate check orders").stdout.split())
+    assert "cannot be read: expected" in said
+    assert str(counts) in said.replace(" ", "")
+
+    counts.write_text('[{"dt": "2026-02-01", "rows": 3}]')
+    publish(lake.pipeline())
+
+    assert lake.ids() == {"dt=2026-02-01": [1, 2, 3]}
 
 
 def test_person_who_names_a_partition_overrules_trigger_and_counts_and_both_are_kept(

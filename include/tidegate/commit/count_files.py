@@ -30,7 +30,7 @@ def read_count_file(storage: Storage, path: str) -> Mapping[str, Sequence[Any]]:
         return READERS[ending](storage.read_bytes(path))
     except SourceFileGone as gone:
         raise CountsUnreadable(place=path, problem="there is no such file") from gone
-    except (TidegateError, OSError, ValueError) as broken:
+    except (TidegateError, OSError, ValueError, OverflowError, RecursionError) as broken:
         said = str(broken).strip() or type(broken).__name__
         raise CountsUnreadable(place=path, problem=said.splitlines()[0]) from broken
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections import defaultdict
+from collections.abc import Collection
 from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     from tidegate.model.partition import PartitionField
     from tidegate.model.upstream import Values
 
+_MOST = 2**63 - 1
+"""Rows that a ledger can count."""
+
 
 def counts_by_partition(
     config: PipelineConfig, found: Mapping[str, Sequence[Any]], place: str
@@ -31,7 +36,8 @@ def counts_by_partition(
         place: where they were read, for messages.
 
     Raises:
-        CountsUnreadable: a column is missing or too many, or a count is no whole number.
+        CountsUnreadable: a column is missing or too many, a key is no single value, or a count is
+            no whole number.
     """
     fields = config.target.partition_by
     keys = [_column(found, field.name, place) for field in fields]
@@ -42,10 +48,10 @@ def counts_by_partition(
         problem = f"expected the columns {wanted}; found {', '.join(found) or 'none'}"
         raise CountsUnreadable(place=place, problem=problem)
     zone = ZoneInfo(config.timezone)
-    written = [
-        _written(values, _writer(field, fields, zone, config.target.default_partition_name))
-        for field, (_, values) in zip(fields, keys, strict=True)
-    ]
+    written = []
+    for field, (name, values) in zip(fields, keys, strict=True):
+        write = _writer(field, fields, zone, config.target.default_partition_name)
+        written.append(_written(values, write, name, place))
     counts: defaultdict[Values, int] = defaultdict(int)
     unknown: set[Values] = set()
     partitions = zip(*written, strict=True) if written else ((),) * len(found[others[0]])
@@ -68,12 +74,25 @@ def _column(found: Mapping[str, Sequence[Any]], name: str, place: str) -> tuple[
     return like[0], found[like[0]]
 
 
-def _written(values: Sequence[Any], write: Callable[[Any], str | None]) -> list[str | None]:
-    # Counts have a few values many times: each hour, each region.
-    known: dict[Any, str | None] = {}
-    return [
-        known[item] if item in known else known.setdefault(item, write(item)) for item in values
-    ]
+def _written(
+    values: Sequence[Any], write: Callable[[Any], str | None], name: str, place: str
+) -> list[str | None]:
+    # Counts have a few values many times: each hour, each region. 1 and true are equal.
+    known: dict[tuple[type, Any], str | None] = {}
+    written = []
+    for item in values:
+        if isinstance(item, Collection) and not isinstance(item, str | bytes):
+            problem = f"expected single values in '{name}'; found {reprlib.repr(item)}"
+            raise CountsUnreadable(place=place, problem=problem)
+        key = (type(item), item)
+        if key not in known:
+            try:
+                known[key] = write(item)
+            except (ValueError, OverflowError) as refused:
+                problem = f"expected values of a partition in '{name}'; found {reprlib.repr(item)}"
+                raise CountsUnreadable(place=place, problem=problem) from refused
+        written.append(known[key])
+    return written
 
 
 def _writer(
@@ -91,7 +110,7 @@ def _writer(
             return None
         if form is not None and isinstance(value, date):
             return _local(value, zone).strftime(form)
-        if is_hour and str(value).isdigit():
+        if is_hour and str(value).isdecimal():
             return f"{int(value):02d}"
         return _text(value, zone)
 
@@ -122,7 +141,9 @@ def _whole(count: Any, name: str, place: str) -> int:
         number = Decimal(str(count))
     except ArithmeticError:
         number = Decimal(-1)
-    if not number.is_finite() or number != number.to_integral_value() or number < 0:
-        problem = f"expected whole numbers of rows in '{name}'; found {count!r}"
+    # The size comes first: a whole number of a billion digits is not worked out.
+    is_count = number.is_finite() and 0 <= number <= _MOST and number == number.to_integral_value()
+    if not is_count:
+        problem = f"expected whole numbers of rows in '{name}'; found {reprlib.repr(count)}"
         raise CountsUnreadable(place=place, problem=problem)
     return int(number)

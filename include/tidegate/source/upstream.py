@@ -26,9 +26,10 @@ def read_folder(path: str) -> Mapping[str, Sequence[Any]]:
     """
     try:
         read = ds.dataset(path, format="parquet", partitioning="hive").to_table()
-    except (OSError, pa.ArrowException) as broken:
+        # Times may be beyond those that Python has.
+        found: Mapping[str, Sequence[Any]] = read.to_pydict()
+    except (OSError, ValueError, OverflowError, pa.ArrowException) as broken:
         raise CountsUnreadable(place=path, problem=_first_line(broken)) from broken
-    found: Mapping[str, Sequence[Any]] = read.to_pydict()
     return found
 
 
@@ -41,11 +42,11 @@ def read_iceberg(config: IcebergSourceConfig) -> Mapping[str, Sequence[Any]]:
     try:
         opening = import_at_rest("tidegate.source.iceberg.table.opening")
         read: pa.Table = opening.TableOpener(config).open().scan().to_arrow()
+        found: Mapping[str, Sequence[Any]] = read.to_pydict()
     except TidegateError as refused:
         raise CountsUnreadable(place=config.address, problem=str(refused)) from refused
-    except (OSError, ValueError, pa.ArrowException) as broken:
+    except (OSError, ValueError, OverflowError, pa.ArrowException) as broken:
         raise CountsUnreadable(place=config.address, problem=_first_line(broken)) from broken
-    found: Mapping[str, Sequence[Any]] = read.to_pydict()
     return found
 
 

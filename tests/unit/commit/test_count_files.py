@@ -48,6 +48,8 @@ def test_every_form_has_the_same_columns(tmp_path: Path, ending: str) -> None:
         ("a.csv", 'dt,rows\n"x,1\n', "line 2"),
         ("a.json", "{}", "expected a list of objects"),
         ("a.json", "[1]", "expected a list of objects"),
+        pytest.param("a.json", "[" * 200_000, "recursion", id="lists in lists"),
+        pytest.param("a.json", "9" * 5_000, "digits", id="number of 5,000 digits"),
         ("a.jsonl", "nonsense", "Expecting value"),
         ("a.parquet", "nonsense", "arquet"),
     ],

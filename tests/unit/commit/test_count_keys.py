@@ -58,6 +58,20 @@ def test_value_of_a_plain_key_has_one_spelling(value: Any, text: str | None) -> 
     assert counts_by_partition(pipeline({"k": "k2"}), found, "here") == {(text,): 3}
 
 
+def test_values_of_several_types_have_each_their_own_spelling() -> None:
+    found = {"k": [1, True, 1.0, "1", None], "n": [1, 2, 4, 8, 16]}
+
+    counts = counts_by_partition(pipeline({"k": "k2"}), found, "here")
+
+    assert counts == {("1",): 9, ("true",): 2, ("1.0",): 4, (None,): 16}
+
+
+def test_hour_that_is_no_decimal_number_is_a_partition_that_is_not_there() -> None:
+    found = {"dt": ["2026-02-01"], "hr": ["²"], "region": ["eu"], "n": [1]}
+
+    assert counts_by_partition(pipeline(KEYS), found, "x") == {("2026-02-01", "²", "eu"): 1}
+
+
 def test_rows_of_one_partition_are_added_and_an_unknown_part_makes_the_sum_unknown() -> None:
     found = {"DT": ["2026-02-01", "2026-02-01", "2026-02-02", "2026-02-02"], "N": [1, 2, 3, None]}
 
@@ -78,11 +92,26 @@ def test_target_without_keys_has_one_count() -> None:
         ({"dt": ["x"], "n": [-1]}, "found -1"),
         ({"dt": ["x"], "n": [1.5]}, "found 1.5"),
         ({"dt": ["x"], "n": [float("nan")]}, "found nan"),
+        ({"dt": ["x"], "n": [float("inf")]}, "found inf"),
+        ({"dt": ["x"], "n": [True]}, "found True"),
+        ({"dt": ["x"], "n": [[3]]}, "found [3]"),
+        ({"dt": ["x"], "n": [{"rows": 3}]}, "found {'rows': 3}"),
+        ({"dt": ["x"], "n": [2**63]}, "found 9223372036854775808"),
+        ({"dt": ["x"], "n": ["1e999999999"]}, "found '1e999999999'"),
+        (
+            {"dt": [["2026-02-01"]], "n": [4]},
+            "expected single values in 'dt'; found ['2026-02-01']",
+        ),
+        ({"dt": [{"day": 1}], "n": [4]}, "expected single values in 'dt'; found {'day': 1}"),
+        (
+            {"dt": [datetime.max.replace(tzinfo=UTC)], "n": [4]},
+            "partition in 'dt'; found datetime",
+        ),
     ],
 )
 def test_counts_of_another_form_are_refused(found: dict[str, list[Any]], message: str) -> None:
     with pytest.raises(CountsUnreadable) as refused:
-        counts_by_partition(pipeline({"dt": "day(at)"}), found, "counts.csv")
+        counts_by_partition(pipeline({"dt": "day(at)"}, "Asia/Tokyo"), found, "counts.csv")
 
     assert message in str(refused.value)
     assert str(refused.value).startswith("counts.csv: ")

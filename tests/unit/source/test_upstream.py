@@ -53,6 +53,14 @@ def test_folder_that_cannot_be_read_is_told(tmp_path: Path, place: str) -> None:
     assert refused.value.place == str(tmp_path / place)
 
 
+def test_times_beyond_those_of_python_are_told(tmp_path: Path) -> None:
+    never = pa.array([2**62], pa.timestamp("us"))
+    pq.write_table(pa.table({"dt": never, "rows": [1]}), tmp_path / "a.parquet")
+
+    with pytest.raises(CountsUnreadable, match="out of range"):
+        read_folder(str(tmp_path))
+
+
 def test_iceberg_table_that_is_not_there_is_told(tmp_path: Path) -> None:
     lake = SmallLake(tmp_path / "lake")
 
