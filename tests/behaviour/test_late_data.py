@@ -325,6 +325,81 @@ def test_reopened_side_rows_move_into_the_partition(lake: SmallLake) -> None:
     check_restored(opened)
 
 
+def test_reopened_side_rows_leave_the_late_root_that_the_pipeline_file_no_longer_names(
+    lake: SmallLake,
+) -> None:
+    late_root = lake.root / "published" / "late"
+    opened, on_time = with_late_rows(lake, {"side": {"path": str(late_root)}})
+    publish(opened)
+    now = lake.pipeline(commit={"late_data": "revise"})
+    more = lake.commit({1: 1})
+    load(now, interval(3))
+    publish(now)
+    assert ids_below(late_root) == {DAY_1: [6, 7]}
+
+    now.reopen(day(1), NOW)
+    check_restored(now)
+    publish(now)
+
+    assert ids_below(late_root) == {}
+    assert lake.ids()[DAY_1] == sorted([*on_time, 6, 7, *more])
+    check_restored(now)
+
+
+def test_side_rows_stay_below_a_former_late_root_until_they_are_reopened(lake: SmallLake) -> None:
+    former, late_root = lake.root / "published" / "former", lake.root / "published" / "late"
+    opened, on_time = with_late_rows(lake, {"side": {"path": str(former)}})
+    publish(opened)
+    now = lake.pipeline(commit={"late_data": {"side": {"path": str(late_root)}}})
+    more = lake.commit({1: 1})
+    load(now, interval(3))
+    publish(now)
+    assert ids_below(former) == {DAY_1: [6, 7]}
+    assert ids_below(late_root) == {DAY_1: [6, 7, *more]}
+
+    now.reopen(day(1), NOW)
+    publish(now)
+
+    assert ids_below(former) == ids_below(late_root) == {}
+    assert lake.ids()[DAY_1] == sorted([*on_time, 6, 7, *more])
+
+
+def test_replay_and_rebuild_follow_side_rows_to_the_late_root_that_they_were_put_into(
+    lake: SmallLake,
+) -> None:
+    late_root = lake.root / "published" / "late"
+    opened, on_time = with_late_rows(lake, {"side": {"path": str(late_root)}})
+    publish(opened)
+    rule = {"name": "few", "where": "id < 7"}
+    now = lake.pipeline(commit={"late_data": "revise"}, rows=[rule])
+
+    replay(now, 2)
+    publish(now)
+    now.sweep(now.garbage(NOW + 900 * DAY, timedelta(0)))
+    assert ids_below(late_root) == {DAY_1: [6]}
+    assert lake.ids()[DAY_1] == on_time
+    rebuild(now, 1)
+    publish(now)
+
+    assert ids_below(late_root) == {}
+    assert lake.ids()[DAY_1] == [*on_time, 6]
+
+
+def test_former_late_root_that_another_pipeline_owns_by_now_is_left_alone(lake: SmallLake) -> None:
+    late_root = lake.root / "published" / "late"
+    opened, on_time = with_late_rows(lake, {"side": {"path": str(late_root)}})
+    publish(opened)
+    owner = late_root / ".tidegate.json"
+    owner.write_text(owner.read_text().replace('"orders"', '"others"'))
+    now = lake.pipeline(commit={"late_data": "revise"})
+
+    now.reopen(day(1), NOW)
+    publish(now)
+
+    assert ids_below(late_root) == {DAY_1: [6, 7]}
+    assert lake.ids()[DAY_1] == [*on_time, 6, 7]
+
+
 def test_a_file_that_is_gone_from_the_late_root_comes_back(lake: SmallLake) -> None:
     late_root = lake.root / "published" / "late"
     opened, _ = with_late_rows(lake, {"side": {"path": str(late_root)}})

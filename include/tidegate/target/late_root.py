@@ -45,14 +45,19 @@ def claim_late_root(storage: Storage, root: str, pipeline: str, ledger: str, scr
         raise LateRootUnfit(pipeline=pipeline, path=root, problem=whose)
 
 
+def is_late_root_of(storage: Storage, root: str, pipeline: str) -> bool:
+    """Return whether a directory is a late root that belongs to a pipeline."""
+    owner = _owner(storage, f"{root}/{OWNER_FILE}")
+    return owner is not None and owner[0] == pipeline and owner[2]
+
+
 def late_files(storage: Storage, root: str, pipeline: str) -> list[str]:
     """List the files below a late root, except the one that names its owner.
 
     Returns:
         Relative to the root; empty if it does not belong to the pipeline.
     """
-    owner = _owner(storage, f"{root}/{OWNER_FILE}")
-    if owner is None or owner[0] != pipeline or not owner[2]:
+    if not is_late_root_of(storage, root, pipeline):
         return []
     return [name for name in storage.list_files(root) if name != OWNER_FILE]
 

@@ -9,9 +9,10 @@ from tidegate.errors import StagedFileMissing
 from tidegate.model.aside import Aside
 from tidegate.model.counting import set_aside
 from tidegate.model.watermark import Evaluation
-from tidegate.pipeline.state.late_root import own_late_root
+from tidegate.pipeline.state.late_root import late_roots_of, own_late_root
 from tidegate.stage import layout
 from tidegate.storage import below
+from tidegate.target.late_root import is_late_root_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -114,11 +115,12 @@ class LateFiles:
         stood: Mapping[str, str],
     ) -> bool:
         """Return whether `put` has nothing left to do."""
+        late = self._below_late_roots(partition, contributions, stood)
         return all(
             self._names(folder) == {file.name for file in files}
             for folder, files in (
                 *self._quarantined(contributions, stood),
-                *self._below_late_root(partition, contributions),
+                *((f"{root}/{partition.path}", files) for root, files in late),
             )
         )
 
@@ -139,20 +141,50 @@ class LateFiles:
         """
         for folder, files in self._quarantined(contributions, stood):
             self._put(folder, files)
-        for folder, files in self._below_late_root(partition, contributions):
-            if files or self.storage.exists(folder):
+        for root, files in self._below_late_roots(partition, contributions, stood):
+            if files or self.storage.exists(f"{root}/{partition.path}"):
                 own()
-                below(str(self.roots.late), partition.path)
-                self._put(folder, files)
+                self._put(below(root, partition.path), files)
 
-    def _below_late_root(
-        self, partition: Partition, contributions: Sequence[Contribution]
+    def _below_late_roots(
+        self,
+        partition: Partition,
+        contributions: Sequence[Contribution],
+        stood: Mapping[str, str],
     ) -> Iterator[tuple[str, Sequence[PublishedFile]]]:
-        if self.roots.late is None:
+        """Yield each late root, and the partition's files below it.
+
+        The first root has all that is set aside. Those that the pipeline had before keep what they
+        have of it.
+        """
+        roots = [root for root in (self.roots.late,) if root is not None]
+        roots += [root for root in self._former_roots(contributions, stood) if root not in roots]
+        if not roots:
             return
         wanted = [item for item in set_aside(contributions) if item.aside is Aside.SIDE]
         files = [file for item in wanted for file in self.contents.parts_of(item)]
-        yield f"{self.roots.late}/{partition.path}", files
+        for number, root in enumerate(roots):
+            kept = self._names(f"{root}/{partition.path}") if number else None
+            yield root, [file for file in files if kept is None or file.name in kept]
+
+    def _former_roots(
+        self, contributions: Sequence[Contribution], stood: Mapping[str, str]
+    ) -> Iterator[str]:
+        """Yield the pipeline's own late roots that late rows may have been put into, newest first.
+
+        Of a window whose rows stand, there is nothing to be taken away any more. One that was
+        replayed has plans of before.
+        """
+        windows = sorted(
+            item.window
+            for item in contributions
+            if item.late and stood.get(str(item.window)) != item.plan_digest
+        )
+        folders = [layout.window_root(self.roots.work, number) for number in reversed(windows)]
+        plans = (f"{root}/{name}" for root in folders for name in self.storage.list_names(root))
+        for root in late_roots_of(self.storage, plans):
+            if is_late_root_of(self.storage, root, self.contents.name):
+                yield root
 
     def _quarantined(
         self, contributions: Sequence[Contribution], stood: Mapping[str, str]

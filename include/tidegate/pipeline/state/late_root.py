@@ -1,15 +1,21 @@
-"""Own the late root of a pipeline, if it has one."""
+"""Own the late root of a pipeline, if it has one, and find those that it had before."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import contextlib
+from typing import TYPE_CHECKING, Any
 
-from tidegate.errors import LateRootUnfit
+from tidegate.config.late_data import LateDataConfig
+from tidegate.errors import LateRootUnfit, SecretMissing, StateFileDamaged, StateFileLost
+from tidegate.pipeline.state.places import late_root_in
+from tidegate.pipeline.state.plan_files import read_plan
 from tidegate.stage import layout
 from tidegate.storage import same_file_system
 from tidegate.target.late_root import claim_late_root
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tidegate.ledger import Ledger
     from tidegate.pipeline.state.places import Roots
     from tidegate.storage import Storage
@@ -28,3 +34,26 @@ def own_late_root(roots: Roots, ledger: Ledger, storage: Storage) -> None:
         raise LateRootUnfit(pipeline=ledger.name, path=roots.late, problem=problem)
     ledger_id = ledger.pipeline.get().ledger_id
     claim_late_root(storage, roots.late, ledger.name, ledger_id, layout.scratch_root(roots.work))
+
+
+def late_roots_of(storage: Storage, plans: Iterable[str]) -> list[str]:
+    """Return the late roots that a pipeline had when its windows were planned, each once.
+
+    Args:
+        storage: of the work directory.
+        plans: directories of plans; one without a plan that can be read tells of no root.
+    """
+    found: dict[str, None] = {}
+    seen: list[Any] = [None]
+    for uri in plans:
+        try:
+            late_data = read_plan(storage, uri).config.get("commit", {}).get("late_data")
+        except (StateFileLost, StateFileDamaged):
+            continue
+        if late_data in seen:
+            continue
+        seen.append(late_data)
+        with contextlib.suppress(SecretMissing, ValueError):
+            root = late_root_in(LateDataConfig.model_validate(late_data))
+            found |= {root: None} if root is not None else {}
+    return list(found)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from tidegate.config import PipelineConfig
+    from tidegate.config.late_data import LateDataConfig
     from tidegate.ledger import Ledger
     from tidegate.model.partition import Partition
     from tidegate.storage import Storage
@@ -54,9 +55,7 @@ class Roots:
         target = resolve_secret(config.target.path, "target.path").rstrip("/")
         work = resolve_secret(config.target.work, "target.work").rstrip("/")
         refuse_work_inside(work, target)
-        side = config.commit.late_data.side
-        late = resolve_secret(side.path, _LATE).rstrip("/") if side is not None else None
-        made = cls(target, work, late)
+        made = cls(target, work, late_root_in(config.commit.late_data))
         made.refuse_overlap(config.name, source_places(config.source))
         return made
 
@@ -97,6 +96,16 @@ class Roots:
             scratch=layout.scratch_root(self.work),
             retired=lambda name: layout.retired_part(self.work, partition, revision, name),
         )
+
+
+def late_root_in(late_data: LateDataConfig) -> str | None:
+    """Return the late root that the key `commit.late_data` names; None if it names none.
+
+    Raises:
+        SecretMissing: a variable in its path is not set.
+    """
+    side = late_data.side
+    return resolve_secret(side.path, _LATE).rstrip("/") if side is not None else None
 
 
 def is_same_place(storage: Storage, one: str, other: str) -> bool:
