@@ -43,7 +43,7 @@ SUITE = {
 class Command(Protocol):
     """Types a command, with what stands in capitals in messages filled in."""
 
-    def __call__(self, line: str, **given: str) -> Result: ...
+    def __call__(self, line: str) -> Result: ...
 
 
 @pytest.fixture
@@ -56,8 +56,8 @@ def tidegate(lake: SmallLake, monkeypatch: pytest.MonkeyPatch) -> Command:
     lake.pipeline()
     lake.found_by_name(monkeypatch)
 
-    def run(line: str, **given: str) -> Result:
-        for word, value in {"PIPELINE": "orders", "PARTITION": FIRST, **given}.items():
+    def run(line: str) -> Result:
+        for word, value in {"PIPELINE": "orders", "PARTITION": FIRST}.items():
             line = line.replace(word, value)
         program, *arguments = shlex.split(line)
         assert program == "tidegate"
@@ -134,7 +134,7 @@ def test_staged_file_that_was_cut_is_removed_and_its_window_replayed(
     text = refused_after_the_gate(lake, lambda: cut(staged_part(lake)))
 
     Path(text.partition(": ")[0]).unlink()
-    ended(tidegate(printed(text, "replay"), WINDOW="1"))
+    ended(tidegate(printed(text, "replay")))
     ended(tidegate(f"tidegate publish orders {FIRST}"))
 
     check_ends_well(lake, ids)
@@ -187,7 +187,7 @@ def test_file_that_went_after_its_commit_had_begun_is_read_again(
     assert f"`tidegate rebuild orders {FIRST}`" in str(outcome.error)
 
     Path(text.partition(": ")[0]).unlink(missing_ok=True)
-    ended(tidegate(printed(text, verb), WINDOW="1"))
+    ended(tidegate(printed(text, verb)))
     ended(tidegate(f"tidegate publish orders {FIRST}"))
 
     check_ends_well(lake, ids)
@@ -218,7 +218,7 @@ def test_staged_file_that_the_gate_cannot_read_is_read_again(
     text = refused(lake, FOUND_BY_THE_GATE[damage])
 
     Path(text.partition(": ")[0]).unlink(missing_ok=True)
-    ended(tidegate(printed(text, "replay"), WINDOW="1"))
+    ended(tidegate(printed(text, "replay")))
     ended(tidegate(f"tidegate publish orders {FIRST}"))
 
     check_ends_well(lake, ids)
@@ -277,7 +277,7 @@ def test_plan_that_is_gone_is_made_again(lake: SmallLake, tidegate: Command, beg
         path.unlink()
     text = ended(tidegate("tidegate plan orders --window 1"), 1)
 
-    ended(tidegate(printed(text, "replay"), WINDOW="1"))
+    ended(tidegate(printed(text, "replay")))
 
     ended(tidegate("tidegate plan orders --window 1"))
     ended(tidegate(f"tidegate publish orders {FIRST}"))

@@ -188,7 +188,10 @@ class Publisher:
                 )
             if found != file.length:
                 raise FileLengthWrong(
-                    path=self._target(file.name), expected=file.length, found=found
+                    path=self._target(file.name),
+                    window=file.window,
+                    expected=file.length,
+                    found=found,
                 )
 
     def _retire(self, publication: Publication) -> None:

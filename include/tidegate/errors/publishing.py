@@ -141,11 +141,13 @@ class ContentUnreadable(TerminalError):
     """A file that the gate has to check cannot be read."""
 
     path: str
+    window: str
+    """Of the file's rows; WINDOW to those who know the file alone."""
     problem: str
     template = (
         "{path}: cannot be read by the gate: {problem}. Nothing was published. "
         "Remove the file, if it is there, and read its window again with "
-        "`tidegate replay PIPELINE WINDOW`; if that is refused, or it was published before, its "
+        "`tidegate replay PIPELINE {window}`; if that is refused, or it was published before, its "
         "partition with `tidegate rebuild PIPELINE PARTITION`."
     )
 
@@ -180,12 +182,13 @@ class FileLengthWrong(TerminalError):
     """A file does not have the length that was sealed (PC-F17, F21, F23, F26)."""
 
     path: str
+    window: int
     expected: int
     found: int
     template = (
         "{path}: expected {expected} bytes, found {found}: it was damaged after it was sealed. "
         "Nothing was changed. Remove the file and read its window again with "
-        "`tidegate replay PIPELINE WINDOW`; if that is refused, or it was published before, its "
+        "`tidegate replay PIPELINE {window}`; if that is refused, or it was published before, its "
         "partition with `tidegate rebuild PIPELINE PARTITION`."
     )
 

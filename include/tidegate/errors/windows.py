@@ -127,8 +127,9 @@ class PlanMissing(TerminalError):
     """A step asks for a plan that is not in the work directory."""
 
     path: str
+    window: int
     template = (
-        "{path}: no plan there. Plan the window again with `tidegate replay PIPELINE WINDOW`."
+        "{path}: no plan there. Plan the window again with `tidegate replay PIPELINE {window}`."
     )
 
 

@@ -186,6 +186,6 @@ def _open(parts: PartFiles, path: str) -> Iterator[PartRows]:
         with parts(path) as file:
             yield file
     except (OSError, pa.ArrowException) as broken:
-        raise (
-            silence_of(path, broken) or ContentUnreadable(path=path, problem=str(broken).strip())
-        ) from broken
+        problem = str(broken).strip()
+        unreadable = ContentUnreadable(path=path, window="WINDOW", problem=problem)
+        raise (silence_of(path, broken) or unreadable) from broken

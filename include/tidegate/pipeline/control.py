@@ -122,7 +122,8 @@ class PipelineControl:
         self._check_known()
         uri = self.ledger.plans.uri(sequence)
         if uri is None or not has_plan(self.storage, uri):
-            raise PlanMissing(path=uri or f"{self.config.name}, window {sequence}")
+            path = uri or f"{self.config.name}, window {sequence}"
+            raise PlanMissing(path=path, window=sequence)
         return read_plan(self.storage, uri), read_splits(self.storage, uri)
 
     def check_rebuilt(self, partitions: Sequence[Partition]) -> list[Partition]:

@@ -28,7 +28,7 @@ def has_to_move(
         raise StagedFileMissing(path=staged, target=target, window=window)
     for path, found in ((staged, here), (target, there)):
         if found is not None and found != length:
-            raise FileLengthWrong(path=path, expected=length, found=found)
+            raise FileLengthWrong(path=path, window=window, expected=length, found=found)
     if here is not None and there is not None:
         found_hash = storage.sha256(target)
         if found_hash != sha256:

@@ -529,7 +529,8 @@ def test_content_of_another_length_before_the_marker_is_noticed(disk: Disk, left
         disk.commit(plan(publication=publication))
 
     path = str(disk.partition / "kept")
-    assert found.value.values == {"path": path, "expected": 4, "found": len(left)}
+    expected = {"path": path, "window": 1, "expected": 4, "found": len(left)}
+    assert found.value.values == expected
     assert disk.files() == before
 
 

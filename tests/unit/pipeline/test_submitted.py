@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from tidegate.pipeline import Pipeline
 
-TERMINAL = PlanMissing(path="/lake/plan.json")
+TERMINAL = PlanMissing(path="/lake/plan.json", window=1)
 TRANSIENT = PartitionBusy(partition="dt=2026-02-01", holder="another")
 
 

@@ -98,7 +98,9 @@ class Assembler:
                 target = f"{self.roots.partition(partition)}/{part.name}"
                 raise StagedFileMissing(path=path, target=target, window=part.window)
             if length != part.length:
-                raise FileLengthWrong(path=path, expected=part.length, found=length)
+                raise FileLengthWrong(
+                    path=path, window=part.window, expected=part.length, found=length
+                )
         return parts
 
     def _digest(self, partition: Partition, found: Merging, parts: _Parts) -> str:

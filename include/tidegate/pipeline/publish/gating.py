@@ -8,6 +8,7 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from tidegate.errors import ContentUnreadable
 from tidegate.gate import GateInput, check, load_suite, prepare
 from tidegate.model.publication import (
     CheckResult,
@@ -66,6 +67,9 @@ class Gatekeeper:
         """Judge the proposed revision: the suite's checks, and row rules that hold the partition.
 
         If the suite fails it, that verdict wins: nobody can approve it.
+
+        Raises:
+            ContentUnreadable: a file cannot be read.
         """
         publication = entry.publication
         suite = load_suite(self.config.gate.suite) if self.config.gate else None
@@ -79,7 +83,12 @@ class Gatekeeper:
             # Not counted: it says nothing of the suite.
             prepare()
         started = time.monotonic()
-        verdict, report = check(suite, content, self.config.gate, now, self.spark_frame)
+        try:
+            verdict, report = check(suite, content, self.config.gate, now, self.spark_frame)
+        except ContentUnreadable as broken:
+            pairs = zip(files, publication.content, strict=True)
+            windows = {path: str(file.window) for path, file in pairs}
+            raise ContentUnreadable(**{**broken.values, "window": windows[broken.path]}) from broken
         slow = slowness(time.monotonic() - started, verdict.rows)
         if slow is not None and self.config.gate is not None:
             _log.warning("the suite %s took %s of %s", self.config.gate.suite, slow, partition)
