@@ -179,6 +179,25 @@ def test_link_new_to_a_taken_name_replaces_nothing(store: Store) -> None:
     assert (store.read("staged"), store.read("published")) == (b"new", b"old")
 
 
+def test_replace_puts_a_file_in_the_place_of_another(store: Store) -> None:
+    store.put("new", b"new")
+    store.put("kept", b"old")
+
+    store.make().replace(store.path("new"), store.path("kept"))
+
+    assert store.names == ["kept"]
+    assert store.read("kept") == b"new"
+
+
+def test_replace_with_what_is_gone_leaves_the_file_as_it_was(store: Store) -> None:
+    store.put("kept", b"old")
+
+    with pytest.raises(SourceFileGone):
+        store.make().replace(store.path("new"), store.path("kept"))
+
+    assert store.read("kept") == b"old"
+
+
 def test_delete_takes_only_what_is_named_and_may_be_repeated(store: Store) -> None:
     for name in ("attempt/dt=1/part", "attempt/part", "attempts/part"):
         store.make().write_once(store.path(name), b"1")

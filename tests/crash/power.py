@@ -42,6 +42,8 @@ class Folder:
 
     names: dict[str, File | Folder] = field(default_factory=dict)
     synced: dict[str, File | Folder] = field(default_factory=dict)
+    replaced: set[str] = field(default_factory=set)
+    """Names that went from one file to another in one step, since the last sync."""
 
 
 @dataclass(frozen=True)
@@ -194,14 +196,22 @@ class Disk:
             found.synced = status.st_size
         elif found is not None:
             found.synced = dict(found.names)
+            found.replaced.clear()
 
     def _link(self, source: str, target: str, _nothing: None) -> None:
         old, old_name = self._folder_of(source)
         new, new_name = self._folder_of(target)
         new.names[new_name] = old.names[old_name]
 
+    def _replace(self, source: str, target: str, _nothing: None) -> None:
+        folder, name = self._folder_of(target)
+        self._link(source, target, None)
+        self._unlink(source, None)
+        folder.replaced.add(name)
+
     def _unlink(self, path: str, _nothing: None) -> None:
         folder, name = self._folder_of(path)
+        folder.replaced.discard(name)
         del folder.names[name]
 
     _remove_dir = _unlink
@@ -218,7 +228,8 @@ def _leave(folder: Folder, to: Path, chance: Corner | Coins) -> None:
         left = before
         if before is not now:
             # A name that was taken away and given again stands for the old file, the new or none.
-            left = None if before is not None and chance.is_taken() else before
+            stays = name in folder.replaced or before is None or not chance.is_taken()
+            left = before if stays else None
             if now is not None and chance.is_made():
                 left = now
         if isinstance(left, Folder):

@@ -52,6 +52,10 @@ class OsCalls:
         """Give a file a second name; fails if it is taken."""
         os.link(source, target)
 
+    def replace(self, source: str, target: str) -> None:
+        """Give a file another name in one step, in place of the file that has it."""
+        os.replace(source, target)
+
     def unlink(self, path: str) -> None:
         """Remove one name."""
         os.unlink(path)

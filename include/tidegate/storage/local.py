@@ -142,6 +142,23 @@ class LocalStorage(LocalFiles):
         except OSError as refused:
             raise refusal(target, refused) from refused
 
+    def replace(self, source: str, target: str) -> None:
+        """Put a file in the place of another one of the same directory.
+
+        At every moment, and after a power cut, the name has the one or the other, if the new one
+        was synced before. Which of them is certain once the directory was synced. Files that
+        readers rely on are never replaced; see `link_new`.
+
+        Raises:
+            SourceFileGone: there is no new file; the old one stays.
+        """
+        try:
+            self.calls.replace(source, target)
+        except FileNotFoundError as gone:
+            raise SourceFileGone(path=source) from gone
+        except OSError as refused:
+            raise refusal(source, refused) from refused
+
     def delete(self, path: str) -> None:
         """Remove a file; nothing happens if there is none."""
         try:

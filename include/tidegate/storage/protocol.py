@@ -74,6 +74,10 @@ class Storage(Hashable, Protocol):
         """Give a file a second name, which must be free."""
         ...
 
+    def replace(self, source: str, target: str) -> None:
+        """Put a file in the place of another one; the name always has one of them."""
+        ...
+
     def delete(self, path: str) -> None:
         """Remove a file, if there is one."""
         ...

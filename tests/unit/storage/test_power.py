@@ -23,7 +23,7 @@ class Machine:
         self.root.mkdir()
         self._after = folder / "after"
         stopper = Stopper()
-        self._disk = stopper.disk = Disk(self.root, folder / "kept")
+        self.disk = stopper.disk = Disk(self.root, folder / "kept")
         self.storage: LocalStorage = stopping_storage(stopper)
 
     def path(self, name: str) -> str:
@@ -31,7 +31,7 @@ class Machine:
 
     def left(self) -> dict[str, bytes]:
         """Cut the power: files by name, and directories that are empty by their name and `/`."""
-        self._disk.leave(self._after, chance("lost", 0))
+        self.disk.leave(self._after, chance("lost", 0))
         return {
             f"{item.relative_to(self._after)}{'/' if item.is_dir() else ''}": (
                 b"" if item.is_dir() else item.read_bytes()
@@ -99,6 +99,26 @@ def test_make_dirs_not_synced_stands_once_files_below_are(machine: Machine) -> N
     machine.storage.sync_all(machine.path("plan"), ["staged/w1/dt=1/part"])
 
     assert machine.left() == {"plan/staged/w1/dt=1/part": b"rows"}
+
+
+@pytest.mark.parametrize("cut", ["lost", "gone", "doubled", "mixed"])
+def test_replaced_file_is_the_old_or_the_new_until_it_is_synced(
+    machine: Machine, tmp_path: Path, cut: str
+) -> None:
+    def put(name: str, content: bytes) -> None:
+        with machine.storage.open_new(machine.path(name)) as file:
+            file.write(content)
+        machine.storage.sync(machine.path(name))
+
+    put("part", b"old")
+    machine.storage.sync(str(machine.root))
+    put(".part.new", b"new")
+    machine.storage.replace(machine.path(".part.new"), machine.path("part"))
+
+    machine.disk.leave(tmp_path / cut, chance(cut, 0))
+    assert (tmp_path / cut / "part").read_bytes() in {b"old", b"new"}
+    machine.storage.sync(str(machine.root))
+    assert machine.left() == {"part": b"new"}
 
 
 def test_double_loses_what_was_not_forced_to_the_disk(machine: Machine) -> None:

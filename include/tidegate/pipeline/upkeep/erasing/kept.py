@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import posixpath
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
 _DELETED = "deleted"
 _UNREAD = "deleted although it could not be read"
 _NEW = ".erased"
-"""The end of the hidden name of a file that takes the place of another one."""
+"""The end of the hidden name under which a file is written that takes the place of another one."""
 
 
 @dataclass(frozen=True)
@@ -47,8 +48,8 @@ class KeptRows:
     """Takes erased rows out of files that no revision needs.
 
     Runs on: one process. Called: by a person, again until nothing is left.
-    Failure: a file is as it was, or its new content lies beside it under a hidden name; the next
-    call goes on.
+    Failure: a file is as it was, or without those rows. What lies beside it under a hidden name is
+    rubbish; the next call deletes it and goes on.
     """
 
     config: PipelineConfig
@@ -64,7 +65,7 @@ class KeptRows:
         names = [
             name
             for name in self.storage.list_files(work)
-            if name.split("/")[0] in layout.TREES and _has_rows(name)
+            if name.split("/")[0] in layout.TREES and (_has_rows(name) or _is_left_over(name))
         ]
         # What is listed and needed is known afterwards, whatever happens meanwhile.
         busy, kept, aside = self._loading(named, left), self._kept(left), self._put_aside()
@@ -72,21 +73,19 @@ class KeptRows:
         places = tuple(f"{it.path}/" for it in left) + ((busy,) if busy is not None else ())
         for name in names:
             path = f"{work}/{name}"
-            if path.startswith(places):
+            if path.startswith(places) or path in kept:
                 continue
-            if posixpath.basename(name).startswith("."):
-                if path.endswith(_NEW):
-                    self._put_in_place(path)
-                continue
-            if path in kept:
-                continue
-            if path in aside:
+            if _is_left_over(name):
+                self._delete(path)
+            elif path in aside:
                 yield from self._written_anew(path, named, left)
             else:
                 yield from self._deleted(path, named)
         for root in self._late_roots():
             for name in late_files(self.storage, root, self.config.name):
-                if _has_rows(name):
+                if _is_left_over(name):
+                    self._delete(f"{root}/{name}")
+                elif _has_rows(name):
                     yield from self._written_anew(f"{root}/{name}", named, left)
 
     def _kept(self, left: Sequence[ErasedFile]) -> set[str]:
@@ -173,9 +172,13 @@ class KeptRows:
             return
         if rows is None:
             done = _UNREAD
-        self.storage.delete(path)
-        self.storage.sync(posixpath.dirname(path))
+        self._delete(path)
         yield ErasedFile(path, rows or 0, done)
+
+    def _delete(self, path: str) -> None:
+        self.storage.delete(path)
+        # A power cut must not bring it back once the erasure is said to be done.
+        self.storage.sync(posixpath.dirname(path))
 
     def _written_anew(
         self, path: str, named: Sequence[Erasure], left: list[ErasedFile]
@@ -187,12 +190,13 @@ class KeptRows:
             if not rows:
                 return
             folder, name = posixpath.split(path)
-            new = f"{folder}/.{name}{_NEW}"
-            self.storage.delete(new)
+            # Another process may be writing the same file anew.
+            new = f"{folder}/.{name}.{os.urandom(4).hex()}{_NEW}"
             write_without(path, self.storage.open_new(new), form, named, columns)
             self.storage.sync(new)
-            self.storage.delete(path)
-            self._put_in_place(new)
+            # In one step: at no moment has the only copy a name that is taken for rubbish.
+            self.storage.replace(new, path)
+            self.storage.sync(folder)
         except StandingFileUnreadable as refused:
             done = f"it cannot be read: {refused.problem}. Delete it, or put back a copy of it"
             left.append(ErasedFile(path, 0, done))
@@ -202,17 +206,12 @@ class KeptRows:
             return
         yield ErasedFile(path, rows, WITHOUT)
 
-    def _put_in_place(self, new: str) -> None:
-        """Give a file that was written anew its name, unless that was not to be yet."""
-        folder, name = posixpath.split(new)
-        path = f"{folder}/{name.removeprefix('.').removesuffix(_NEW)}"
-        if not self.storage.exists(path):
-            self.storage.link_new(new, path)
-            self.storage.sync(folder)
-        self.storage.delete(new)
-
 
 def _has_rows(name: str) -> bool:
-    """Return whether a file has rows: part files, those in the place of one, and exchanged rows."""
-    plain = posixpath.basename(name).removesuffix(_NEW).removeprefix(".")
-    return layout.is_part_file(plain) or name.endswith(".arrow")
+    """Return whether a file has rows: part files and exchanged rows."""
+    return layout.is_part_file(name) or name.endswith(".arrow")
+
+
+def _is_left_over(name: str) -> bool:
+    """Return whether a file was being written anew by a process that died."""
+    return posixpath.basename(name).startswith(".") and name.endswith(_NEW)

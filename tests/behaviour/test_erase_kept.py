@@ -1,0 +1,118 @@
+"""Erased rows leave what is kept beside the table, and nothing else is lost with them."""
+
+from __future__ import annotations
+
+import shutil
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pyarrow.csv as pc_csv
+import pyarrow.parquet as pq
+import pytest
+
+from behaviour.test_erase import ADA, RUN, Died, grown
+from crash.faults import Stopper, stopping_storage
+from crash.power import Disk, chance
+from small_lake import NOW, SmallLake, interval, load, local, publish
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Any
+
+    from tidegate.pipeline import Pipeline
+
+RULE = {"name": "sane", "where": "id != 2 and id != 3", "on_failure": "quarantine"}
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> SmallLake:
+    return SmallLake(tmp_path / "lake", keys={"commit": {"trigger": "process-time"}})
+
+
+def side(lake: SmallLake, name: str) -> dict[str, Any]:
+    """Give the key with which late rows go to a root of this name."""
+    return {"late_data": {"side": {"path": str(lake.root / "published" / name)}}}
+
+
+def with_kept_rows(lake: SmallLake, form: str) -> Pipeline:
+    """Keep rows 2 and 3 in quarantine, and rows 5 and 6 in a late root; publish the others."""
+    lake.keys = {"commit": side(lake, "late"), "target": {"format": form}, "rows": [RULE]}
+    lake.commit({1: 3})
+    lake.commit({2: 1})
+    lake.commit({1: 2, 3: 1})
+    opened = lake.pipeline()
+    for number in (1, 2, 3):
+        load(opened, interval(number))
+        publish(opened)
+    return opened
+
+
+def kept_ids(root: Path) -> list[int]:
+    """Read the ids in all files with rows below a directory, hidden ones too, file by file."""
+    found: list[int] = []
+    for path in sorted(root.rglob("*part-*")):
+        if path.is_file():
+            rows = pc_csv.read_csv(path) if ".csv" in path.name else pq.read_table(path)
+            found += rows["id"].to_pylist()
+    return sorted(found)
+
+
+@pytest.mark.parametrize("root", ["current", "former"])
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_no_kept_row_is_lost_wherever_the_process_dies_and_whatever_sweeps(
+    lake: SmallLake, form: str, root: str
+) -> None:
+    opened = with_kept_rows(lake, form)
+    quarantine, late = lake.work / "windows" / "000001", lake.root / "published" / "late"
+    assert kept_ids(late) == [5, 6]
+    if root == "former":
+        lake.keys["commit"] = side(lake, "new")
+    erasure = opened.erasure("id in (2, 5)", "ada", NOW)
+    whole = lake.root.with_name("whole")
+    shutil.copytree(lake.root, whole)
+    deaths = deaths_while_kept_rows_go(lake, erasure)
+    assert len(deaths) > 10
+
+    for death in deaths:
+        shutil.rmtree(lake.root)
+        shutil.copytree(whole, lake.root)
+        with pytest.raises(Died):
+            erase_until(lake, erasure, Stopper(death, dying=die))
+        swept = lake.pipeline()
+        swept.sweep(swept.garbage(NOW.replace(year=2040), timedelta(0)))
+
+        assert lake.pipeline().erase(None, RUN, ADA, local).left == ()
+        (aside,) = quarantine.glob("*/quarantine")
+        assert (kept_ids(aside), kept_ids(late)) == ([3], [6])
+
+
+def deaths_while_kept_rows_go(lake: SmallLake, erasure: Any) -> list[int]:
+    """Erase once, and number the changes from the first file that is written anew."""
+    stopper = Stopper()
+    erase_until(lake, erasure, stopper)
+    first = next(at for at, made in enumerate(stopper.made, 1) if made.endswith(".erased"))
+    return [*range(first, len(stopper.made) + 1)]
+
+
+def erase_until(lake: SmallLake, erasure: Any, stopper: Stopper) -> None:
+    opened = lake.pipeline(stopping_storage(stopper))
+    assert opened.erase(erasure, RUN, ADA, local).left == ()
+
+
+def die() -> None:
+    raise Died
+
+
+def test_file_that_was_written_anew_stands_after_a_power_cut(
+    lake: SmallLake, tmp_path: Path
+) -> None:
+    grown(lake, 1, rows=[{**RULE, "where": "id > 2"}])
+    (file,) = lake.work.rglob("quarantine/**/*.parquet")
+    disk = Disk(lake.root, tmp_path / "kept")
+
+    opened = lake.pipeline(stopping_storage(Stopper(disk=disk)))
+    assert opened.erase(opened.erasure("id = 1", "ada", NOW), RUN, ADA, local).left == ()
+
+    disk.leave(tmp_path / "left", chance("lost", 0))
+    left = tmp_path / "left" / file.relative_to(lake.root)
+    assert pq.read_table(left)["id"].to_pylist() == [2]
