@@ -10,12 +10,15 @@ import pyarrow.csv as pc_csv
 import pyarrow.parquet as pq
 import pytest
 
-from behaviour.test_erase import ADA, RUN, Died, grown
+from behaviour.test_erase import ADA, DAY_1, RUN, Died, erase, everywhere, grown
 from crash.faults import Stopper, stopping_storage
 from crash.power import Disk, chance
+from interrupting import Interrupting
 from small_lake import NOW, SmallLake, interval, load, local, publish
+from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
+    from datetime import datetime
     from pathlib import Path
     from typing import Any
 
@@ -116,3 +119,27 @@ def test_file_that_was_written_anew_stands_after_a_power_cut(
     disk.leave(tmp_path / "left", chance("lost", 0))
     left = tmp_path / "left" / file.relative_to(lake.root)
     assert pq.read_table(left)["id"].to_pylist() == [2]
+
+
+def test_what_an_earlier_plan_of_an_open_window_staged_is_gone_when_none_is_left(
+    lake: SmallLake,
+) -> None:
+    grown(lake, 1)
+    lake.commit({1: 2})
+    load_until_messages(lake)
+    assert len(erase(lake.pipeline(), 3).left) == 1
+    load_until_messages(lake, NOW + timedelta(hours=1))
+
+    assert lake.pipeline().erase(None, RUN, ADA, local).left == ()
+
+    assert everywhere(lake) == {1, 2, 4}
+    load(lake.pipeline(), interval(2))
+    publish(lake.pipeline())
+    assert lake.ids() == {DAY_1: [1, 2, 4]}
+
+
+def load_until_messages(lake: SmallLake, now: datetime = NOW) -> None:
+    """Die as soon as rows of the second window are staged."""
+    storage = LocalStorage(Interrupting(pattern=r"000002/.*/messages/", happens=[die]))
+    with pytest.raises(Died):
+        load(lake.pipeline(storage), interval(2), now=now)

@@ -105,7 +105,10 @@ class KeptRows:
         return {posixpath.normpath(path) for path in kept}
 
     def _loading(self, named: Sequence[Erasure], left: list[ErasedFile]) -> str | None:
-        """Return the directory of the window that a run is loading; None if there is none."""
+        """Return the directory in which a run is loading; None if there is none.
+
+        Of a window that was planned anew without erased rows, earlier plans may have staged some.
+        """
         state = self.ledger.windows.open()
         if state is None:
             return None
@@ -116,10 +119,11 @@ class KeptRows:
             leaves_out = uri is not None and read_plan(self.storage, uri).erased
         except (StateFileLost, StateFileDamaged):
             leaves_out = None
-        if leaves_out != named[-1].number:
-            load = command("load", self.config.name)
-            run = f"window {sequence} is being loaded; finish it with `{load}`"
-            left.append(ErasedFile(root, 0, run))
+        if uri is not None and leaves_out == named[-1].number:
+            return f"{root}/{posixpath.basename(uri)}/"
+        load = command("load", self.config.name)
+        run = f"window {sequence} is being loaded; finish it with `{load}`"
+        left.append(ErasedFile(root, 0, run))
         return f"{root}/"
 
     def _late_roots(self) -> list[str]:
