@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -10,20 +11,27 @@ import pyarrow.csv as pc_csv
 import pyarrow.parquet as pq
 import pytest
 
+from behaviour.test_compaction import RULE as JOINED
 from behaviour.test_erase import ADA, DAY_1, RUN, Died, erase, everywhere, grown
 from crash.faults import Stopper, stopping_storage
 from crash.power import Disk, chance
 from interrupting import Interrupting
-from small_lake import NOW, SmallLake, interval, load, local, publish
-from tidegate.storage import LocalStorage
+from small_lake import NOW, SmallLake, day, interval, load, local, publish
+from tidegate.errors import ErasedSince
+from tidegate.model.run import Run
+from tidegate.pipeline.state.holders import process_owner
+from tidegate.storage import LocalStorage, OsCalls
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
     from pathlib import Path
     from typing import Any
 
+    from tidegate.model.erasure import ErasureReport
     from tidegate.pipeline import Pipeline
 
+ANOTHER = Run("erase", "another")
 RULE = {"name": "sane", "where": "id != 2 and id != 3", "on_failure": "quarantine"}
 
 
@@ -143,3 +151,84 @@ def load_until_messages(lake: SmallLake, now: datetime = NOW) -> None:
     storage = LocalStorage(Interrupting(pattern=r"000002/.*/messages/", happens=[die]))
     with pytest.raises(Died):
         load(lake.pipeline(storage), interval(2), now=now)
+
+
+@dataclass(frozen=True)
+class Writing(OsCalls):
+    """System calls during whose first write to a part file below a directory something happens."""
+
+    below: str = ""
+    happens: list[Callable[[], Any]] = field(default_factory=list, hash=False)
+
+    def create(self, path: str) -> int:
+        found = super().create(path)
+        if self.below in path and "/part-" in path and self.happens:
+            self.happens.pop()()
+        return found
+
+
+def again_beside(lake: SmallLake, reports: list[ErasureReport]) -> None:
+    """Go on with an erasure from another process."""
+    reports.append(lake.pipeline().erase(None, ANOTHER, ADA, local))
+
+
+@pytest.mark.parametrize("erased", ["before", "meanwhile"])
+def test_replay_that_is_writing_while_rows_are_erased_goes_on(lake: SmallLake, erased: str) -> None:
+    opened = grown(lake, 2)
+    if erased == "before":
+        erase(opened, 1)
+    reports: list[ErasureReport] = []
+
+    def meanwhile() -> None:
+        if erased == "meanwhile":
+            lake.pipeline().erase(opened.erasure("id = 1", "ada", NOW), ANOTHER, ADA, local)
+        again_beside(lake, reports)
+
+    storage = LocalStorage(Writing(below="/000002/", happens=[meanwhile]))
+    changed = lake.pipeline(storage, target={"rolling": {"file_size": "64MiB"}})
+    planned = changed.replay(2, RUN, NOW)
+    if erased == "before":
+        changed.finish_load(planned, NOW, local)
+    else:
+        with pytest.raises(ErasedSince):
+            changed.finish_load(planned, NOW, local)
+        changed.finish_load(changed.replay(2, RUN, NOW), NOW, local)
+
+    (left,) = reports[0].left
+    assert left.path.endswith("/000002")
+    assert "run cli is at work on window 2" in left.done
+    publish(changed)
+    assert lake.ids() == {DAY_1: [2, 3, 4]}
+    assert changed.erase(None, RUN, ADA, local).left == ()
+    assert everywhere(lake) == {2, 3, 4}
+    assert list(changed.findings()) == []
+
+
+def test_compaction_that_is_writing_while_rows_are_erased_goes_on(lake: SmallLake) -> None:
+    opened = grown(lake)
+    erase(opened, 1)
+    reports: list[ErasureReport] = []
+    storage = LocalStorage(Writing(below="/units/", happens=[lambda: again_beside(lake, reports)]))
+
+    assert lake.pipeline(storage).compact(day(1), JOINED, "cli", NOW) is not None
+
+    (left,) = reports[0].left
+    assert left.partition == DAY_1
+    assert "`tidegate erase orders --again`" in left.done
+    assert opened.erase(None, RUN, ADA, local).left == ()
+    assert lake.ids() == {DAY_1: [2, 3, 4, 5, 6]}
+    assert list(opened.findings()) == []
+
+
+def test_what_a_dead_run_holds_is_not_waited_for(lake: SmallLake) -> None:
+    opened = grown(lake, 2)
+    gone = process_owner("publish").split(":")
+    # A process of this number that began at another time has ended.
+    owner = ":".join([*gone[:3], "1", *gone[4:]])
+    claim = opened.ledger.partitions.claim(day(1), opened._holder(owner, NOW))
+
+    assert erase(opened, 3).left == ()
+
+    opened.ledger.partitions.release(day(1), claim)
+    assert lake.ids() == {DAY_1: [1, 2, 4]}
+    assert everywhere(lake) == {1, 2, 4}

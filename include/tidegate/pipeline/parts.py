@@ -28,6 +28,7 @@ from tidegate.pipeline.state.kept_ledger import keeping_ledger_open
 from tidegate.pipeline.state.late_root import own_late_root
 from tidegate.pipeline.state.reading import filter_columns
 from tidegate.pipeline.state.work import adopt, check_owner
+from tidegate.pipeline.upkeep.erasing.at_work import AtWork
 from tidegate.pipeline.upkeep.erasing.eraser import Eraser
 from tidegate.pipeline.upkeep.erasing.kept import KeptRows
 from tidegate.pipeline.upkeep.erasing.naming import NamedRows
@@ -139,7 +140,8 @@ class PipelineParts(PipelineControl):
         storage, contents = self.storage, self._contents
         forms = StagedForms(config, roots, ledger, storage, contents)
         waiting = WaitingRows(roots, ledger, storage, contents, forms, self._committer)
-        kept = KeptRows(config, roots, ledger, storage, contents, forms)
+        at_work = AtWork(config, roots, ledger, storage, self.life_of)
+        kept = KeptRows(config, roots, ledger, storage, contents, forms, at_work)
         return Eraser(roots, ledger, storage, standing, waiting, kept)
 
     @property

@@ -93,7 +93,7 @@ class Eraser:
         # A commit may have begun before its windows were read again; none can from now on.
         files += self._from_standing(named, said, owner, told, left)
         told("looking through files that are kept")
-        files += self.kept.erase(named, left)
+        files += self.kept.erase(named, left, owner, said.at)
         numbers = tuple(item.number for item in named)
         report = ErasureReport(numbers, tuple(files), tuple(left), said.at)
         if not left:

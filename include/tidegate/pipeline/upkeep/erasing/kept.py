@@ -15,7 +15,6 @@ from tidegate.errors import (
     StateFileLost,
     TidegateError,
 )
-from tidegate.errors.commands import command
 from tidegate.model.erasure import ErasedFile
 from tidegate.model.message import CommitMessage
 from tidegate.pipeline.publish.erasing import WITHOUT
@@ -29,11 +28,13 @@ from tidegate.target.late_root import late_files
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from datetime import datetime
 
     from tidegate.ledger import Ledger
     from tidegate.model.erasure import Erasure
     from tidegate.model.publication import PublishedFile
     from tidegate.pipeline.publish.content import Contents
+    from tidegate.pipeline.upkeep.erasing.at_work import AtWork
     from tidegate.pipeline.upkeep.erasing.staged_forms import StagedForms
     from tidegate.storage import Storage
 
@@ -58,9 +59,15 @@ class KeptRows:
     storage: Storage
     contents: Contents
     forms: StagedForms
+    at_work: AtWork
 
-    def erase(self, named: Sequence[Erasure], left: list[ErasedFile]) -> Iterator[ErasedFile]:
-        """Take erased rows out of everything that is kept, and that no revision needs."""
+    def erase(
+        self, named: Sequence[Erasure], left: list[ErasedFile], owner: str, now: datetime
+    ) -> Iterator[ErasedFile]:
+        """Take erased rows out of everything that is kept, and that no revision needs.
+
+        What other runs are writing is left for now.
+        """
         work = self.roots.work
         names = [
             name
@@ -68,9 +75,10 @@ class KeptRows:
             if name.split("/")[0] in layout.TREES and (_has_rows(name) or _is_left_over(name))
         ]
         # What is listed and needed is known afterwards, whatever happens meanwhile.
-        busy, kept, aside = self._loading(named, left), self._kept(left), self._put_aside()
+        busy = [*self.at_work.folders(named[-1].number, owner, now, left)]
+        kept, aside = self._kept(left), self._put_aside()
         # What could not be looked through is not to be taken for something that nobody needs.
-        places = tuple(f"{it.path}/" for it in left) + ((busy,) if busy is not None else ())
+        places = tuple(f"{path}/" for path in (*busy, *(it.path for it in left)))
         for name in names:
             path = f"{work}/{name}"
             if path.startswith(places) or path in kept:
@@ -103,28 +111,6 @@ class KeptRows:
             for file in standing.content if standing else ():
                 kept |= {f"{self.roots.work}/{part.staged}" for part in file.made_of}
         return {posixpath.normpath(path) for path in kept}
-
-    def _loading(self, named: Sequence[Erasure], left: list[ErasedFile]) -> str | None:
-        """Return the directory in which a run is loading; None if there is none.
-
-        Of a window that was planned anew without erased rows, earlier plans may have staged some.
-        """
-        state = self.ledger.windows.open()
-        if state is None:
-            return None
-        sequence = state.window.sequence
-        root = layout.window_root(self.roots.work, sequence)
-        uri = self.ledger.plans.uri(sequence)
-        try:
-            leaves_out = uri is not None and read_plan(self.storage, uri).erased
-        except (StateFileLost, StateFileDamaged):
-            leaves_out = None
-        if uri is not None and leaves_out == named[-1].number:
-            return f"{root}/{posixpath.basename(uri)}/"
-        load = command("load", self.config.name)
-        run = f"window {sequence} is being loaded; finish it with `{load}`"
-        left.append(ErasedFile(root, 0, run))
-        return f"{root}/"
 
     def _late_roots(self) -> list[str]:
         """Return the late roots that the pipeline has, and had when its windows were loaded."""
@@ -170,7 +156,8 @@ class KeptRows:
             if columns is not None or form.kind.has_columns:
                 rows = erased_in(path, form, named, columns)
         except StandingFileUnreadable:
-            # Half a file of a process that died, or one of rows on their way between tasks.
+            # Half a file of a process that died, or one of rows on their way between tasks: what
+            # somebody is writing was left alone.
             pass
         if rows == 0:
             return
