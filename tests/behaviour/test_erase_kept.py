@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow.csv as pc_csv
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
 from behaviour.test_compaction import RULE as JOINED
 from behaviour.test_erase import ADA, DAY_1, RUN, Died, erase, everywhere, grown
@@ -17,7 +18,8 @@ from crash.faults import Stopper, stopping_storage
 from crash.power import Disk, chance
 from interrupting import Interrupting
 from small_lake import NOW, SmallLake, day, interval, load, local, publish
-from tidegate.errors import ErasedSince
+from tidegate.cli.app import app
+from tidegate.errors import ErasedSince, ErasureUnfinished, UndoImpossible
 from tidegate.model.run import Run
 from tidegate.pipeline.state.holders import process_owner
 from tidegate.storage import LocalStorage, OsCalls
@@ -232,3 +234,50 @@ def test_what_a_dead_run_holds_is_not_waited_for(lake: SmallLake) -> None:
     opened.ledger.partitions.release(day(1), claim)
     assert lake.ids() == {DAY_1: [1, 2, 4]}
     assert everywhere(lake) == {1, 2, 4}
+
+
+@pytest.mark.follows("ErasureUnfinished")
+@pytest.mark.parametrize("form", ["parquet", "csv"])
+def test_undo_to_rows_that_were_not_taken_out_yet_is_refused_until_they_are(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    lake.keys |= {"target": {"format": form}}
+    opened = grown(lake, 2)
+    before = {path.name: path.read_bytes() for path in (lake.target / DAY_1).glob("part-*")}
+    dying = LocalStorage(Interrupting(pattern=f"{DAY_1}/_SUCCESS", happens=[die]))
+    with pytest.raises(Died):
+        erase(lake.pipeline(dying), 3)
+    publish(opened)
+
+    with pytest.raises(ErasureUnfinished) as refused:
+        opened.undo(day(1), 3, ADA, "cli", NOW)
+
+    assert refused.value.values["rows"] == 1
+    assert "`tidegate erase orders --again`" in str(refused.value)
+    lake.found_by_name(monkeypatch)
+    assert CliRunner().invoke(app, ["erase", "orders", "--again"]).exit_code == 0
+    assert kept_ids(lake.target) == [1, 2, 4]
+    assert 3 not in kept_ids(lake.work)
+    with pytest.raises(UndoImpossible):
+        opened.undo(day(1), 3, ADA, "cli", NOW)
+
+    # What was put back from a copy is no way back either.
+    retired = lake.work / "retired" / DAY_1 / "3"
+    for name in {*before} - {path.name for path in (lake.target / DAY_1).glob("part-*")}:
+        retired.mkdir(parents=True, exist_ok=True)
+        (retired / name).write_bytes(before[name])
+    with pytest.raises(ErasureUnfinished):
+        opened.undo(day(1), 3, ADA, "cli", NOW)
+    assert kept_ids(lake.target) == [1, 2, 4]
+
+
+def test_undo_of_other_rows_than_the_erased_ones_goes_on(lake: SmallLake) -> None:
+    opened = grown(lake)
+    erase(opened, 1)
+    lake.commit({1: 2})
+    load(opened, interval(4))
+    publish(opened)
+
+    opened.undo(day(1), 5, ADA, "cli", NOW)
+
+    assert lake.ids() == {DAY_1: [2, 3, 4, 5, 6]}

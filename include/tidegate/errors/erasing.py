@@ -67,3 +67,18 @@ class NothingErased(TerminalError):
         "pipeline '{pipeline}': expected an erasure that was written down, found none. Say what is "
         "to be erased with `tidegate erase {pipeline} --where CONDITION`."
     )
+
+
+class ErasureUnfinished(TerminalError):
+    """A revision is to be brought back of which a file still has erased rows."""
+
+    pipeline: str
+    partition: str
+    revision: int
+    path: str
+    rows: int
+    template = (
+        "pipeline '{pipeline}': {partition}: nothing was undone: expected no erased rows in the "
+        "files of revision {revision}, found {rows} in {path}. Run "
+        "`tidegate erase {pipeline} --again`, which finishes what was to be erased."
+    )

@@ -159,6 +159,7 @@ class PublishSteps(PipelineParts):
         Raises:
             NothingToUndo: there is no content to go back to.
             UndoImpossible: its files are gone.
+            ErasureUnfinished: one of its files still has rows that were erased.
             PublicationLapsed: something has changed since.
         """
         self.own(now)

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import posixpath
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tidegate.errors import NothingToUndo, PublicationLapsed, UndoImpossible
+from tidegate.errors import (
+    ErasureUnfinished,
+    NothingToUndo,
+    PublicationLapsed,
+    UndoImpossible,
+)
 from tidegate.model.publication import Outcome, Publication, Undo, Verdict
+from tidegate.pipeline.state.erasures import erasures
 from tidegate.stage import layout
+from tidegate.stage.erased_in import erased_in
 from tidegate.target.content import counted, with_content
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from tidegate.config import PipelineConfig
@@ -92,6 +99,7 @@ class Undoer:
         Raises:
             NothingToUndo: there is no revision before it.
             UndoImpossible: a file of the earlier content is gone.
+            ErasureUnfinished: one still has rows that were erased.
             PublicationLapsed: another revision stands by now, or its rows were read again since.
             ClaimHeld, PartitionBusy: another run works on the partition (Transient).
             LedgerBehind: the files are ahead of the ledger; nothing was changed.
@@ -107,8 +115,10 @@ class Undoer:
                     pipeline=self.ledger.name, partition=str(partition), change=change
                 )
             with self.finisher.renewing(partition, claim):
-                for file in following.adds:
-                    self._bring_back(partition, following, file)
+                found = {file: self._kept_at(following, file) for file in following.adds}
+                self._check_erased(following, found)
+                for file, path in found.items():
+                    self._bring_back(file, path)
             verdict = self._verdict(partition, following, now)
             self.ledger.publications.propose_decided(following, verdict, said, claim, now)
         finally:
@@ -117,9 +127,8 @@ class Undoer:
 
     def _verdict(self, partition: Partition, following: Publication, now: datetime) -> Verdict:
         """Return the verdict on the content when it was committed before."""
-        restores = following.undone.restores if following.undone is not None else 0
         revisions = self.ledger.publications.revisions(partition)
-        made = next(item for item in revisions if item.revision == restores)
+        made = next(item for item in revisions if item.revision == _restored(following))
         entry = self.ledger.publications.find(partition, made.digest)
         if entry is not None and entry.verdict is not None:
             return entry.verdict
@@ -149,29 +158,62 @@ class Undoer:
     def _plan(self, revisions: Sequence[RevisionEntry], place: int) -> CommitPlan:
         return self.contents.commit_plan(revisions[place].commit_plan)
 
-    def _bring_back(
-        self, partition: Partition, following: Publication, file: PublishedFile
-    ) -> None:
-        """Give a file that was retired its staged name again, from where a commit takes it.
+    def _kept_at(self, following: Publication, file: PublishedFile) -> str:
+        """Return where a file is that was retired: under its staged name, or as it was retired.
 
         Raises:
             UndoImpossible: it is gone.
         """
-        staged = f"{self.roots.work}/{file.staged}"
-        if self.storage.length(staged) == file.length:
-            return
-        retired = (
-            layout.retired_part(self.roots.work, partition, revision, file.name)
-            for revision in range(following.base_revision, 0, -1)
-        )
-        found = next((path for path in retired if self.storage.length(path) == file.length), None)
+        partition = following.partition
+        places = [
+            f"{self.roots.work}/{file.staged}",
+            *(
+                layout.retired_part(self.roots.work, partition, revision, file.name)
+                for revision in range(following.base_revision, 0, -1)
+            ),
+        ]
+        found = next((path for path in places if self.storage.length(path) == file.length), None)
         if found is None:
             raise UndoImpossible(
                 pipeline=self.ledger.name,
                 partition=str(partition),
-                revision=following.undone.restores if following.undone is not None else 0,
+                revision=_restored(following),
                 path=file.name,
             )
+        return found
+
+    def _check_erased(self, following: Publication, found: Mapping[PublishedFile, str]) -> None:
+        """Check that no file to be brought back has rows that were erased since.
+
+        An erasure deletes such files, but may have died before, or one was put back from a copy.
+
+        Raises:
+            ErasureUnfinished: one has.
+        """
+        named = erasures(self.storage, self.roots.work)
+        if not named:
+            return
+        form = self.config.target.part_format
+        # Only formats whose files do not say their columns need those that were planned.
+        planned = not form.kind.has_columns
+        adds = replace(following, content=following.adds)
+        columns = self.contents.columns_of(adds) if planned else [None] * len(following.adds)
+        for file, told in zip(following.adds, columns, strict=True):
+            rows = erased_in(found[file], form.of_file(file.name), named, told)
+            if rows:
+                raise ErasureUnfinished(
+                    pipeline=self.ledger.name,
+                    partition=str(following.partition),
+                    revision=_restored(following),
+                    path=found[file],
+                    rows=rows,
+                )
+
+    def _bring_back(self, file: PublishedFile, found: str) -> None:
+        """Give a file that was retired its staged name again, from where a commit takes it."""
+        staged = f"{self.roots.work}/{file.staged}"
+        if found == staged:
+            return
         folder = posixpath.dirname(staged)
         self.storage.make_dirs(folder)
         # A file of another length was half written: nothing that was sealed is lost with it.
@@ -181,6 +223,11 @@ class Undoer:
 
     def _nothing(self, partition: Partition, problem: str) -> NothingToUndo:
         return NothingToUndo(pipeline=self.ledger.name, partition=str(partition), problem=problem)
+
+
+def _restored(following: Publication) -> int:
+    """Return the revision whose content comes back."""
+    return following.undone.restores if following.undone is not None else 0
 
 
 def _undo(before: Publication, current: Publication, contributions: Sequence[Contribution]) -> Undo:
