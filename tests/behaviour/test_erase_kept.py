@@ -17,7 +17,17 @@ from behaviour.test_erase import ADA, DAY_1, RUN, Died, erase, everywhere, grown
 from crash.faults import Stopper, stopping_storage
 from crash.power import Disk, chance
 from interrupting import Interrupting
-from small_lake import NOW, SmallLake, day, interval, load, local, publish
+from small_lake import (
+    NOW,
+    SmallLake,
+    day,
+    interval,
+    load,
+    local,
+    publish,
+    stamps,
+    stand_as_before,
+)
 from tidegate.cli.app import app
 from tidegate.errors import ErasedSince, ErasureUnfinished, UndoImpossible
 from tidegate.model.run import Run
@@ -169,22 +179,17 @@ class Writing(OsCalls):
         return found
 
 
-def again_beside(lake: SmallLake, reports: list[ErasureReport]) -> None:
-    """Go on with an erasure from another process."""
-    reports.append(lake.pipeline().erase(None, ANOTHER, ADA, local))
-
-
 @pytest.mark.parametrize("erased", ["before", "meanwhile"])
 def test_replay_that_is_writing_while_rows_are_erased_goes_on(lake: SmallLake, erased: str) -> None:
     opened = grown(lake, 2)
+    erasure = opened.erasure("id = 1", "ada", NOW)
     if erased == "before":
-        erase(opened, 1)
+        opened.erase(erasure, RUN, ADA, local)
     reports: list[ErasureReport] = []
 
     def meanwhile() -> None:
-        if erased == "meanwhile":
-            lake.pipeline().erase(opened.erasure("id = 1", "ada", NOW), ANOTHER, ADA, local)
-        again_beside(lake, reports)
+        said = erasure if erased == "meanwhile" else None
+        reports.append(lake.pipeline().erase(said, ANOTHER, ADA, local))
 
     storage = LocalStorage(Writing(below="/000002/", happens=[meanwhile]))
     changed = lake.pipeline(storage, target={"rolling": {"file_size": "64MiB"}})
@@ -199,6 +204,7 @@ def test_replay_that_is_writing_while_rows_are_erased_goes_on(lake: SmallLake, e
     (left,) = reports[0].left
     assert left.path.endswith("/000002")
     assert "run cli is at work on window 2" in left.done
+    assert "`tidegate erase orders --again`" in left.done
     publish(changed)
     assert lake.ids() == {DAY_1: [2, 3, 4]}
     assert changed.erase(None, RUN, ADA, local).left == ()
@@ -206,19 +212,27 @@ def test_replay_that_is_writing_while_rows_are_erased_goes_on(lake: SmallLake, e
     assert list(changed.findings()) == []
 
 
-def test_compaction_that_is_writing_while_rows_are_erased_goes_on(lake: SmallLake) -> None:
+@pytest.mark.parametrize("erased", ["before", "meanwhile"])
+def test_compaction_that_is_writing_while_rows_are_erased_goes_on(
+    lake: SmallLake, erased: str
+) -> None:
     opened = grown(lake)
-    erase(opened, 1)
+    erasure = opened.erasure("id = 1", "ada", NOW)
+    if erased == "before":
+        opened.erase(erasure, RUN, ADA, local)
     reports: list[ErasureReport] = []
-    storage = LocalStorage(Writing(below="/units/", happens=[lambda: again_beside(lake, reports)]))
 
+    def meanwhile() -> None:
+        said = erasure if erased == "meanwhile" else None
+        reports.append(lake.pipeline().erase(said, ANOTHER, ADA, local))
+
+    storage = LocalStorage(Writing(below="/units/", happens=[meanwhile]))
     assert lake.pipeline(storage).compact(day(1), JOINED, "cli", NOW) is not None
 
-    (left,) = reports[0].left
-    assert left.partition == DAY_1
-    assert "`tidegate erase orders --again`" in left.done
+    assert [file.partition for file in reports[0].left] == [DAY_1]
     assert opened.erase(None, RUN, ADA, local).left == ()
     assert lake.ids() == {DAY_1: [2, 3, 4, 5, 6]}
+    assert everywhere(lake) == {2, 3, 4, 5, 6}
     assert list(opened.findings()) == []
 
 
@@ -281,3 +295,66 @@ def test_undo_of_other_rows_than_the_erased_ones_goes_on(lake: SmallLake) -> Non
     opened.undo(day(1), 5, ADA, "cli", NOW)
 
     assert lake.ids() == {DAY_1: [2, 3, 4, 5, 6]}
+
+
+def test_commit_that_began_before_its_windows_were_read_again_loses_them(lake: SmallLake) -> None:
+    opened = grown(lake, 2)
+    lake.commit({1: 2})
+    load(opened, interval(3))
+    erasure = opened.erasure("id = 5", "ada", NOW)
+
+    def meanwhile(told: str) -> None:
+        if told.startswith("reading window"):
+            publish(lake.pipeline())
+            assert lake.ids() == {DAY_1: [1, 2, 3, 4, 5, 6]}
+
+    assert opened.erase(erasure, RUN, ADA, local, meanwhile).left == ()
+
+    assert lake.ids() == {DAY_1: [1, 2, 3, 4, 6]}
+    assert everywhere(lake) == {1, 2, 3, 4, 6}
+
+
+def test_commit_of_joined_files_that_cannot_end_yet_keeps_its_files(lake: SmallLake) -> None:
+    opened = grown(lake)
+    stopper = Stopper(between=lambda: die() if stopper.made[-1] == "unlink _SUCCESS" else None)
+    with pytest.raises(Died):
+        lake.pipeline(stopping_storage(stopper)).compact(day(1), JOINED, "cli", NOW)
+    assert opened.ledger.publications.unrecorded(day(1)) is not None
+
+    with LocalStorage().lock(opened.roots.places(day(1), 4).lock, "another"):
+        assert [file.partition for file in erase(opened, 3).left] == [DAY_1]
+
+    assert opened.erase(None, RUN, ADA, local).left == ()
+    assert lake.ids() == {DAY_1: [1, 2, 4, 5, 6]}
+    assert everywhere(lake) == {1, 2, 4, 5, 6}
+
+
+def test_partition_that_a_restored_ledger_does_not_know_as_it_is_stays_as_it_is(
+    lake: SmallLake,
+) -> None:
+    grown(lake, 1)
+    lake.commit({1: 2})
+    load(lake.pipeline(), interval(2))
+    ledger, before = lake.root / "ledger.db", lake.root / "before.db"
+    shutil.copy(ledger, before)
+    publish(lake.pipeline())
+    stand_as_before(ledger, before)
+    stood = lake.stamps(), stamps(lake.work / "publications")
+
+    report = erase(lake.pipeline(), 1)
+
+    assert DAY_1 in {file.partition for file in report.left}
+    assert any("a marker of revision 2" in file.done for file in report.left)
+    assert (lake.stamps(), stamps(lake.work / "publications")) == stood
+    assert not (lake.work / "units").exists()
+
+
+def test_former_late_root_is_found_though_a_plan_is_lost(lake: SmallLake) -> None:
+    with_kept_rows(lake, "parquet")
+    lake.keys["commit"] = side(lake, "new")
+    (plan,) = (lake.work / "windows" / "000001").glob("*/plan.json")
+    plan.unlink()
+
+    erase(lake.pipeline(), 5)
+
+    assert kept_ids(lake.root / "published" / "late") == [6]
