@@ -92,6 +92,23 @@ def test_orc_csv_and_json_are_read_by_spark_as_by_us(spark: SparkSession, tmp_pa
     assert by_our_reader(spark, orc_path, orc, NESTED.schema) == expected
 
 
+@pytest.mark.parametrize(
+    ("null_value", "texts"),
+    [("NULL", [None, None, ""]), ("\\N", [None, "NULL", ""])],
+    ids=["that a text is", "that no text is"],
+)
+def test_text_that_is_spelled_like_null_is_null_for_spark(
+    spark: SparkSession, tmp_path: Path, null_value: str, texts: list[str | None]
+) -> None:
+    form = PartFormat("csv", "none", CsvForm(null_value=null_value))
+    rows = pa.RecordBatch.from_pydict({"text": [None, "NULL", ""]})
+    options = {"header": "true", "nullValue": null_value, "escape": '"', "multiLine": "true"}
+
+    found = spark.read.options(**options).csv(written(tmp_path, rows, form))
+
+    assert [row["text"] for row in found.collect()] == texts
+
+
 def test_avro_is_read_in_tasks_of_spark(spark: SparkSession, tmp_path: Path) -> None:
     form = PartFormat("avro", KINDS["avro"].default_compression)
     path = written(tmp_path, NESTED, form)

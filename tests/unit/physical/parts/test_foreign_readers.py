@@ -17,7 +17,7 @@ import pyarrow.orc as orc
 import pytest
 
 from tidegate.model.part_format import KINDS, CsvForm, PartFormat
-from tidegate.physical.parts import begin_part
+from tidegate.physical.parts import begin_part, open_part
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,6 +82,36 @@ def test_csv_is_read_by_duckdb_with_the_types_of_the_columns(tmp_path: Path) -> 
 
     plain = FLAT.schema.set(6, pa.field("at", pa.timestamp("us")))
     assert found == [tuple(row.values()) for row in twice(FLAT.cast(plain))]
+
+
+SPELLED_LIKE_NULL = pa.RecordBatch.from_pydict({"id": [1, 2, 3], "text": [None, "NULL", ""]})
+
+
+@pytest.mark.parametrize("null_value", ["", "NULL", "\\N"])
+def test_text_that_is_spelled_like_null_stays_one_for_readers_that_are_told(
+    tmp_path: Path, null_value: str
+) -> None:
+    form = PartFormat("csv", "none", CsvForm(null_value=null_value))
+    path = written(tmp_path, SPELLED_LIKE_NULL, form)
+    asked = "SELECT text FROM read_csv(?, header = true, nullstr = ?, allow_quoted_nulls = {})"
+    texts = SPELLED_LIKE_NULL["text"].to_pylist() * 2
+
+    with duckdb.connect() as database, open_part(str(path), form, SPELLED_LIKE_NULL.schema) as own:
+        told, untold = (
+            [
+                row[0]
+                for row in database.execute(asked.format(word), [str(path), null_value]).fetchall()
+            ]
+            for word in ("false", "true")
+        )
+        found = [text for rows in own.batches(["text"]) for text in rows["text"].to_pylist()]
+    of_polars = pl.read_csv(path, null_values=null_value or None)["text"].to_list()
+
+    assert found == told == texts
+    # Only what no text is tells the two apart for others.
+    spoilt = [None if text == null_value else text for text in texts]
+    assert untold == spoilt
+    assert of_polars == (spoilt if null_value else texts)
 
 
 def test_csv_is_rfc_4180_with_iso_times_and_plain_decimals(tmp_path: Path) -> None:
