@@ -459,6 +459,25 @@ def test_late_rows_make_a_second_revision(tidegate: Command, root: Path) -> None
     assert states(tidegate)[FIRST] == ("committed", 2, 3)
 
 
+def test_publish_shows_the_rows_that_wait_as_status_does(tidegate: Command, root: Path) -> None:
+    tidegate("load", "orders")
+    first = said(tidegate("publish", "orders", "--json"))["outcomes"]
+    add_rows(root, "late", (5, "2024-05-01T23:00", -7.0), (6, "2024-05-01T22:00", 7.0))
+    tidegate("load", "orders")
+    shown = tidegate("publish", "orders").stdout
+    (late, *_) = said(tidegate("publish", "orders", FIRST, "--json"))["outcomes"]
+
+    assert [(it["state"], it["rows"], it.get("rows_pending")) for it in first] == [
+        ("committed", 2, None),
+        ("held", 0, 1),
+        ("pending", 0, 1),
+    ]
+    assert "pending rows" in shown
+    assert (late["state"], late["rows"], late["rows_pending"]) == ("held", 2, 2)
+    reports = said(tidegate("status", "orders", "--json"))["partitions"]
+    assert [item["rows_pending"] for item in reports] == [2, 1, 1]
+
+
 def test_plan_as_dry_run_names_partitions_and_takes_nothing(tidegate: Command) -> None:
     previewed = tidegate("plan", "--dry-run", "orders", "--json")
 

@@ -203,8 +203,8 @@ def _waits_for(item: PartitionReport) -> str:
 
 def outcome_table(outcomes: Sequence[PublishOutcome]) -> Table:
     """List what a publish did, partition by partition."""
-    table = _whole("partition", "state", "revision", "rows", "gate", "why not")
-    for column in table.columns[2:4]:
+    table = _whole("partition", "state", "revision", "rows", "pending rows", "gate", "why not")
+    for column in table.columns[2:5]:
         column.justify = "right"
     for item in outcomes:
         table.add_row(
@@ -212,6 +212,7 @@ def outcome_table(outcomes: Sequence[PublishOutcome]) -> Table:
             wording.state(item.state),
             str(item.revision or "–"),
             wording.count(item.rows),
+            wording.count(item.rows_pending) if item.rows_pending else "",
             _passed_by(item),
             "see below" if item.error else wording.why(item.why),
         )

@@ -30,6 +30,20 @@ def counting(contributions: Sequence[Contribution]) -> tuple[Contribution, ...]:
     return _not_reset(effective(contributions), _newest_reset(contributions))
 
 
+def rows_pending(contributions: Sequence[Contribution], standing: Mapping[str, str]) -> int:
+    """Return how many rows count that the current revision does not have.
+
+    Args:
+        contributions: all that windows brought to a partition.
+        standing: window → plan digest of what the revision has; empty if there is none.
+    """
+    return sum(
+        item.rows
+        for item in counting(contributions)
+        if standing.get(str(item.window)) != item.plan_digest
+    )
+
+
 def set_aside(contributions: Sequence[Contribution]) -> tuple[Contribution, ...]:
     """Return what is set aside, in content order, unless it was reset."""
     aside = [item for item in contributions if item.aside is not None]

@@ -130,3 +130,5 @@ class PublishOutcome(Value):
     """
     way_out: str | None = field(default=None, metadata={SPARSE: True})
     """The command that removes what it failed by, if that is one command."""
+    rows_pending: int | None = field(default=None, metadata={SPARSE: True})
+    """Rows that wait for the next revision; None if nothing waits."""

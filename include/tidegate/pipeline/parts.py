@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 from tidegate.commit.partition_time import PartitionClock
-from tidegate.errors import PlacesMoved
+from tidegate.errors import FormatNotJoined, PlacesMoved
 from tidegate.pipeline.control import PipelineControl
 from tidegate.pipeline.load.announce import Announcer
 from tidegate.pipeline.load.changed_files import ChangedRows
@@ -170,7 +170,14 @@ class PipelineParts(PipelineControl):
         return Compactor(proposer, self._contents, units, rule)
 
     def compaction_rule(self, said: CompactionConfig) -> CompactionRule:
-        """Return when files are joined, and how large they become."""
+        """Return when files are joined, and how large they become.
+
+        Raises:
+            FormatNotJoined: files of the target's format are not joined.
+        """
+        form = self.config.target.part_format
+        if not form.kind.is_assembled:
+            raise FormatNotJoined(pipeline=self.config.name, format=form.name)
         target_size = said.target_size or self.config.target.rolling.file_size
         return CompactionRule(said.small_file, target_size, said.every)
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from tidegate.errors import (
     ClaimHeld,
     FenceLost,
-    FormatNotJoined,
     LedgerBehind,
     LedgerMoved,
     NotApproved,
@@ -23,16 +22,17 @@ from tidegate.errors import (
     TidegateError,
 )
 from tidegate.errors.commands import naming
+from tidegate.model.counting import rows_pending
 from tidegate.model.publication import Outcome, Verdict
 from tidegate.model.run import Committed, Proposal, PublishOutcome
 from tidegate.pipeline.parts import PipelineParts
 from tidegate.pipeline.state.kept_ledger import keeping_ledger_open
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from datetime import datetime
 
-    from tidegate.model.ledger_rows import PartitionState
+    from tidegate.model.ledger_rows import PartitionState, RevisionEntry
     from tidegate.model.partition import Partition
     from tidegate.model.publication import Approval, Override, Publication
     from tidegate.model.watermark import Evaluation
@@ -259,13 +259,7 @@ class PublishSteps(PipelineParts):
 
         Returns:
             None if there is nothing to join, or rows are waiting to be published first.
-
-        Raises:
-            FormatNotJoined: files of the target's format are not joined.
         """
-        form = self.config.target.part_format
-        if not form.kind.is_assembled:
-            raise FormatNotJoined(pipeline=self.config.name, format=form.name)
         self.own(now)
         with self._forgotten.naming():
             return self._committer.compact(partition, rule, owner, now)
@@ -372,7 +366,8 @@ class PublishSteps(PipelineParts):
         found = self.ledger.partitions.get(partition)
         held = self.ledger.publications.proposed(partition) if found.pending == "held" else None
         state = state or _outcome_state(found)
-        made = self.ledger.publications.revisions(partition) if state == "committed" else ()
+        revisions = self.ledger.publications.revisions(partition)
+        made = revisions if state == "committed" else ()
         return PublishOutcome(
             partition=partition,
             state=state,
@@ -383,7 +378,16 @@ class PublishSteps(PipelineParts):
             error=error,
             digest=held.publication.digest if held else None,
             approval=made[-1].approval if made else held.approval if held else None,
+            rows_pending=self._rows_pending(found, revisions),
         )
+
+    def _rows_pending(
+        self, found: PartitionState, revisions: Sequence[RevisionEntry]
+    ) -> int | None:
+        if found.pending == "none":
+            return None
+        brought = self.ledger.contributions.to(found.partition)
+        return rows_pending(brought, revisions[-1].contributions if revisions else {})
 
 
 def _outcome_state(found: PartitionState) -> str:

@@ -13,7 +13,7 @@ from tidegate.config import PipelineConfig
 from tidegate.errors.commands import command
 from tidegate.ledger.holder import Life
 from tidegate.model.aside import Aside
-from tidegate.model.counting import counting, set_aside
+from tidegate.model.counting import rows_pending, set_aside
 from tidegate.model.file_sizes import FileSizes
 from tidegate.model.ledger_rows import KnownPartition, state_name
 from tidegate.model.publication import CommitPlan
@@ -297,9 +297,4 @@ def _waiting(known: KnownPartition) -> PublicationEntry | None:
 def _rows_pending(known: KnownPartition) -> int:
     if known.state.pending == "none":
         return 0
-    stood = known.newest.contributions if known.newest else {}
-    return sum(
-        item.rows
-        for item in counting(known.contributions)
-        if stood.get(str(item.window)) != item.plan_digest
-    )
+    return rows_pending(known.contributions, known.newest.contributions if known.newest else {})
