@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from golden_hudi import copied
 from small_lake import DAY, DAY_1, NOW, SmallLake, load, published_ids
+from tidegate import read_committed
 from tidegate.cli.app import app
 from tidegate.model.instant import DataInterval
 from tidegate.model.run import Run
@@ -168,6 +169,35 @@ def test_rebuild_and_replay_of_a_file_that_changed_lead_to_what_stands(
 
     expected = {FIRST: [1, 5, 6], "dt=2026-02-02": [3]}
     assert published_ids(tidegate.lake.target) == tidegate.lake.listed_ids() == expected
+
+
+@pytest.mark.follows("ListedFileChanged", "SourceRowInvalid")
+@pytest.mark.parametrize("more", [("", ""), (",more", ",8")], ids=["same columns", "new column"])
+def test_file_that_was_corrected_is_named_whatever_arrived_since(
+    tidegate: Typed, more: tuple[str, str]
+) -> None:
+    tidegate.configure(format="csv")
+    row = "2026-02-01T00:00:00Z"
+    (tidegate.root / "a.csv").write_text(f"id,qty,at\n1,2,{row}\n")
+    tidegate("tidegate load orders")
+    (tidegate.root / "b.csv").write_text(f"id,qty,at\n2,x,{row}\n")
+    assert tidegate("tidegate load orders", 1).startswith("SourceRowInvalid")
+    (tidegate.root / "b.csv").write_text(f"id,qty,at\n2,33,{row}\n")
+    (tidegate.root / "c.csv").write_text(f"id,qty,at{more[0]}\n3,4,{row}{more[1]}\n")
+
+    said = tidegate("tidegate load orders", 1)
+
+    assert said.startswith("ListedFileChanged")
+    assert "configuration" not in said
+    tidegate.printed(said, "abandon", "--yes")
+    tidegate.printed(said, "load")
+    tidegate("tidegate publish orders")
+    rows = read_committed(tidegate.lake.target).to_table(columns=["id", "qty"])
+    assert sorted(rows.to_pylist(), key=str) == [
+        {"id": 1, "qty": 2},
+        {"id": 2, "qty": 33},
+        {"id": 3, "qty": 4},
+    ]
 
 
 @pytest.mark.parametrize("again", ["load orders", f"rebuild orders {FIRST}", "replay orders 1"])

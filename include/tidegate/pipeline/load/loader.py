@@ -138,7 +138,7 @@ class Loader:
     def preview(self, run: Run, now: datetime) -> Preview:
         """Plan what a run would read; takes no window and writes nothing (PC-C08)."""
         draft = self._taker.preview(run, now)
-        compared = Replays(self.config, self.roots.work, self.storage, self._pins)
+        compared = Replays(self.roots.work, self.storage, self._pins)
         replays = tuple(compared.of(item, draft.pin) for item in draft.replayed)
         if draft.window is None:
             return Preview(None, None, (), draft.waits, replays)

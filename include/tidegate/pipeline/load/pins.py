@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from tidegate.config import PipelineConfig
 from tidegate.errors import PlannedOtherwise, StateFileLost, StateGone, TerminalError
 from tidegate.errors.commands import command
 from tidegate.pipeline.load.rebuilding import rebuild_of
@@ -17,7 +18,7 @@ from tidegate.pipeline.state.abandoned import has_begun
 from tidegate.pipeline.state.plan_files import announces_in, has_plan, read_plan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from tidegate.ledger import Ledger
     from tidegate.model.ledger_rows import WindowState
@@ -90,6 +91,7 @@ class Pins:
         Raises:
             StateGone: the source no longer keeps what it reads.
             PlannedOtherwise: it is open, and was planned with another configuration.
+            TerminalError: it is refused for another reason, which the error names.
         """
         try:
             yield
@@ -105,11 +107,21 @@ class Pins:
             raise
         except TerminalError as refused:
             sequence = taken.window.sequence
-            if taken.sealed or self._stored(sequence) is None:
+            stored = self._stored(sequence)
+            if taken.sealed or stored is None or not self.changed_keys(stored.config):
                 raise
             raise PlannedOtherwise(
                 pipeline=self.ledger.name, window=sequence, problem=str(refused)
             ) from refused
+
+    def changed_keys(self, planned: Mapping[str, Any]) -> list[str]:
+        """Return the sections of the pipeline file that decide a plan and differ from a plan's."""
+        try:
+            before = PipelineConfig.from_resolved(planned).plan_inputs()
+        except ValueError:
+            before = {}
+        now = self.scanner.config.plan_inputs()
+        return [key for key, item in now.items() if before.get(key) != item]
 
     def is_lost(self, taken: WindowState, pin: Pin) -> bool:
         """Return whether the next load drops a window.

@@ -8,7 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidegate.config import PipelineConfig
 from tidegate.model.wire import Value
 from tidegate.pipeline.state.erasures import newest_erasure
 from tidegate.pipeline.state.fingerprint import library_fingerprint
@@ -16,8 +15,7 @@ from tidegate.pipeline.state.plan_files import has_plan, read_plan
 from tidegate.stage import layout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from typing import Any
+    from collections.abc import Iterator
 
     from tidegate.model.ledger_rows import WindowState
     from tidegate.model.plan import Pin, ScanPlan
@@ -38,7 +36,6 @@ class Replay(Value):
 class Replays:
     """Compares the plans of sealed windows with those that they would have now."""
 
-    config: PipelineConfig
     work: str
     storage: Storage
     pins: Pins
@@ -59,7 +56,7 @@ class Replays:
         return Replay(sequence, "; ".join(self._differences(read_plan(self.storage, uri), pinned)))
 
     def _differences(self, plan: ScanPlan, pinned: Pin) -> Iterator[str]:
-        keys = [f"`{key}`" for key in self._changed_keys(plan.config)]
+        keys = [f"`{key}`" for key in self.pins.changed_keys(plan.config)]
         if keys:
             yield f"{', '.join(keys)} changed in the pipeline file"
         fingerprint = library_fingerprint()
@@ -74,12 +71,3 @@ class Replays:
             yield "the columns that are read of the source changed"
         elif not keys and (plan.fingerprint, plan.erased) == (fingerprint, erased):
             yield "staged files of it are gone, or it was planned by another version of Tidegate"
-
-    def _changed_keys(self, planned: Mapping[str, Any]) -> list[str]:
-        """Return the sections of the pipeline file that decide a plan and differ."""
-        try:
-            before = PipelineConfig.from_resolved(planned).plan_inputs()
-        except ValueError:
-            before = {}
-        now = self.config.plan_inputs()
-        return [key for key, item in now.items() if before.get(key) != item]
