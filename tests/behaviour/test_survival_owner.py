@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import shlex
 import shutil
 import threading
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow.dataset as ds
 import pytest
 from typer.testing import CliRunner
 
-from small_lake import NOW, SmallLake, day, load, publish, published_ids, stamps
+from small_lake import NOW, SmallLake, day, load, publish, published_ids, stamps, stand_as_before
 from tidegate.cli.app import app
 from tidegate.cli.output import FAILED
 from tidegate.errors import (
@@ -33,7 +35,6 @@ from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from pathlib import Path
 
 OWNER = ".tidegate.owner"
 
@@ -407,6 +408,64 @@ def test_new_empty_ledger_on_an_owned_target_is_lost(
     load(owned.pipeline())
     publish(owned.pipeline())
     assert sum(len(ids) for ids in owned.ids().values()) == 6
+    assert rows_listed(owned) == [1, 2, 3, 4, 5, 7]
+
+
+def typed(line: str, code: int = 0) -> str:
+    """Type a command that ends so; what it wrote."""
+    result = CliRunner().invoke(app, shlex.split(line), catch_exceptions=False)
+    assert result.exit_code == code, result.output
+    return " ".join(result.output.split())
+
+
+def ledger_of(file: Path) -> str:
+    return str(json.loads(file.read_text())["ledger"])
+
+
+def printed_commands(text: str) -> list[str]:
+    return re.findall(r"`tidegate ([^`]*)`", text)
+
+
+@pytest.mark.follows("OwnersDiffer")
+@pytest.mark.parametrize("old", ["target", "work"])
+@pytest.mark.parametrize("ledger", ["in use", "old", "lost"])
+def test_directory_from_before_the_pipeline_began_anew_is_given_up(
+    owned: SmallLake, monkeypatch: pytest.MonkeyPatch, old: str, ledger: str
+) -> None:
+    owned.found_by_name(monkeypatch)
+    monkeypatch.setenv("COLUMNS", "4000")
+    place, copy = {"target": owned.target, "work": owned.work}[old], owned.root / "copy"
+    shutil.copytree(place, copy)
+    (owned.root / "ledger.db").rename(owned.root / "old.db")
+    shutil.rmtree(owned.root / "published")
+    owned.commit({1: 1, 3: 1})
+    load(owned.pipeline())
+    publish(owned.pipeline())
+    stand_as_before(place, copy)
+    if ledger != "in use":
+        for path in owned.root.glob("ledger.db*"):
+            path.unlink()
+    if ledger == "old":
+        (owned.root / "old.db").rename(owned.root / "ledger.db")
+    before = stamps(owned.target)
+    files = (owned.target / OWNER, owned.work / "owner.json")
+    names = " and ".join(f"{path} names ledger {ledger_of(path)}" for path in files)
+    for line in ("publish orders", "load orders", "fsck orders --rebuild"):
+        text = typed(line, FAILED)
+        assert names in text.replace(", and ", " and ")
+        assert stamps(owned.target) == before
+
+    # What the messages say to do, each until it succeeds.
+    found = re.search(r"move (\S+) away", text)
+    assert found is not None
+    Path(found[1]).rename(owned.root / "away.json")
+    (reset,) = printed_commands(text)
+    if ledger == "lost":
+        (rebuild,) = printed_commands(typed(f"{reset} --yes", FAILED))
+        typed(rebuild)
+    typed(f"{reset} --yes")
+    for line in ("load orders", "publish orders", "fsck orders"):
+        typed(line)
     assert rows_listed(owned) == [1, 2, 3, 4, 5, 7]
 
 

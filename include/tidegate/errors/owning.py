@@ -114,16 +114,35 @@ class OwnerInvalid(TerminalError):
 
 
 class LedgerLost(TerminalError):
-    """The target was published with another ledger than the one in use (design §4)."""
+    """A target or its work directory belongs to another ledger than the one in use (design §4)."""
 
     pipeline: str
-    target: str
+    place: str
     expected: str
     template = (
-        "pipeline '{pipeline}': {target} was published with ledger {expected}, and the ledger in "
-        "use does not know "
-        "it. Point TIDEGATE_LEDGER at that ledger, or restore it with `tidegate fsck {pipeline} "
-        "--rebuild`."
+        "pipeline '{pipeline}': {place} was published with ledger {expected}, and the ledger in "
+        "use does not know it. Point TIDEGATE_LEDGER at that ledger, or restore it with `tidegate "
+        "fsck {pipeline} --rebuild`."
+    )
+
+
+class OwnersDiffer(TerminalError):
+    """A target and its work directory belong to one pipeline in two ledgers (design §4)."""
+
+    pipeline: str
+    target_file: str
+    target_ledger: str
+    work_file: str
+    work_ledger: str
+    stranger: str
+    """The file that does not name the ledger in use; the target's if neither does."""
+    template = (
+        "pipeline '{pipeline}': {target_file} names ledger {target_ledger}, and {work_file} names "
+        "ledger {work_ledger}: one of the two directories was put back from a copy of before the "
+        "pipeline began anew. Nothing was changed. Put target, work directory and ledger back from "
+        "one copy. Otherwise move {stranger} away, whose ledger is not the one in use, and "
+        "begin again with `tidegate reset {pipeline} --drop-target`: it deletes what was published "
+        "and staged, and the next load reads the source from `source.start`."
     )
 
 

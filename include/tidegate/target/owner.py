@@ -16,6 +16,7 @@ from tidegate.config import OWNER_FILE
 from tidegate.errors import (
     LedgerLost,
     OwnerInvalid,
+    OwnersDiffer,
     SourceFileGone,
     TargetGone,
     TargetOwned,
@@ -108,6 +109,7 @@ class Grounds:
             WorkUnfit: the target is published from another work directory.
             WorkOwned: another pipeline works in the work directory.
             LedgerLost: target or work directory belong to the pipeline in another ledger.
+            OwnersDiffer: they belong to it in two ledgers.
             TargetGone: the target has no file, although the work directory is the pipeline's, and
                 something was published.
             OwnerInvalid: one of the files has other content.
@@ -120,9 +122,19 @@ class Grounds:
             self._check_target(above, claims, pipeline, worked_in)
         if beside is not None and beside.pipeline != pipeline:
             raise WorkOwned(work=self.work, owner=beside.pipeline, pipeline=pipeline)
-        for owner in (above, beside):
+        if above is not None and beside is not None and above.ledger != beside.ledger:
+            raise OwnersDiffer(
+                pipeline=pipeline,
+                target_file=self.target_file,
+                target_ledger=above.ledger,
+                work_file=self.work_file,
+                work_ledger=beside.ledger,
+                # Only from a work directory can a ledger be restored.
+                stranger=self.work_file if above.ledger == ledger else self.target_file,
+            )
+        for place, owner in ((self.target, above), (self.work, beside)):
             if owner is not None and owner.ledger != ledger:
-                raise LedgerLost(pipeline=pipeline, target=self.target, expected=owner.ledger)
+                raise LedgerLost(pipeline=pipeline, place=place, expected=owner.ledger)
         # The target's file is written first.
         is_gone = above is None and beside is not None and was_published
         if is_gone and not self.storage.list_files(self.target):

@@ -13,6 +13,7 @@ from tidegate.config import OWNER_FILE
 from tidegate.errors import (
     LedgerLost,
     OwnerInvalid,
+    OwnersDiffer,
     TargetGone,
     TargetOwned,
     WorkOwned,
@@ -72,6 +73,26 @@ def test_whoever_else_comes_is_refused(
 
     with pytest.raises(error):
         _check(_grounds(tmp_path), pipeline, ledger)
+
+
+@pytest.mark.parametrize(
+    ("ledger", "stranger"),
+    [("L1", "work/owner.json"), ("L2", "out/.tidegate.json"), (None, "out/.tidegate.json")],
+    ids=["the target's", "the work directory's", "neither"],
+)
+def test_two_files_of_two_ledgers_are_refused_with_the_one_that_does_not_fit(
+    tmp_path: Path, ledger: str | None, stranger: str
+) -> None:
+    _grounds(tmp_path).put(MINE)
+    file = tmp_path / "work" / "owner.json"
+    file.write_text(file.read_text().replace('"L1"', '"L2"'))
+
+    with pytest.raises(OwnersDiffer) as refused:
+        _check(_grounds(tmp_path), "orders", ledger)
+
+    found = refused.value
+    assert (found.target_ledger, found.work_ledger) == ("L1", "L2")
+    assert found.stranger == str(tmp_path / stranger)
 
 
 def test_second_that_puts_its_file_finds_the_first_one(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from tidegate.config import OWNER_FILE, PipelineConfig, tables_around
 from tidegate.errors import (
     LedgerLost,
+    OwnersDiffer,
     PipelineRetired,
     PlacesMoved,
     ResetUnfinished,
@@ -95,7 +96,7 @@ def adopt(
         if not is_own:
             roots.grounds(storage).put(Owner(ledger.name, ledger_id))
             check_owner(roots, ledger, storage)
-    except (TargetOwned, LedgerLost, WorkOwned):
+    except (TargetOwned, LedgerLost, OwnersDiffer, WorkOwned):
         _take_back(ledger, storage, roots)
         raise
 
@@ -244,20 +245,24 @@ def check_tables(roots: Roots, pipeline: str, storage: Storage) -> None:
         roots.refuse_overlap(pipeline, [folder for _, folder in reversed(around)])
 
 
-def owner_to_restore(roots: Roots, name: str, storage: Storage) -> Owner:
+def owner_to_restore(roots: Roots, ledger: Ledger, storage: Storage) -> Owner:
     """Return the id of the ledger that a pipeline was published with, to restore it.
 
     Raises:
         TargetOwned, WorkUnfit, WorkOwned: target and work directory are not the pipeline's own.
+        OwnersDiffer: they belong to two ledgers.
         WorkUnknown: they have no owner.
         ResetUnfinished: a reset began and did not end.
         WorkGone: the work directory has none of the windows that the table was published from.
     """
+    name, state = ledger.name, ledger.pipeline.find()
     check_not_resetting(roots, name, storage)
     check_not_retired(roots, name, storage)
     grounds = roots.grounds(storage)
     claims = with_work_moved(roots, grounds.read(), storage)
-    owner = claims.target or claims.work
+    owner = claims.work or claims.target
+    if claims.target and state and claims.target.ledger == state.ledger_id:
+        owner = claims.target
     if owner is None:
         raise WorkUnknown(pipeline=name, work=roots.work)
     was_published = claims.target is not None or _has_commit_plan(roots, storage)

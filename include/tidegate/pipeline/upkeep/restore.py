@@ -115,7 +115,7 @@ class Restorer:
             TargetRegistered: the ledger in use has the target registered for another pipeline,
                 which has not ended.
         """
-        owner = owner_to_restore(self.roots, self.config.name, self.storage)
+        owner = owner_to_restore(self.roots, self.ledger, self.storage)
         if self._is_its_own(owner.ledger):
             check_owner(self.roots, self.ledger, self.storage)
         reader = self._reader(owner.ledger)
