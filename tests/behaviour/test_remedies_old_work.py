@@ -150,7 +150,7 @@ def test_lost_ledger_beside_an_old_work_directory_leads_to_the_decision_again(
     put_back(lake)
     (lake.root / "ledger.db").unlink()
     said = typed("tidegate fsck orders --rebuild", 1)
-    assert "remove the marker of its partition" in said
+    assert "remove the marker of each such partition" in said
     marker(lake).unlink()
     for line in commands(said):
         typed(line, 0, 1, 3)
@@ -188,7 +188,7 @@ def test_target_that_is_newer_than_ledger_and_work_directory_has_no_row_twice(
 
     (line,) = commands(typed(f"tidegate publish orders {FIRST}", 1))
     said = typed(line, 1)
-    assert "remove the marker of its partition" in said
+    assert "remove the marker of each such partition" in said
     marker(lake).unlink()
     for line in commands(said):
         found = typed(line, 0, 1)
@@ -197,6 +197,42 @@ def test_target_that_is_newer_than_ledger_and_work_directory_has_no_row_twice(
 
     assert (lake.root / "away.parquet").exists()
     assert lake.ids()[FIRST] == lake.listed_ids()[FIRST] == sorted(ids)
+    assert typed("tidegate fsck orders") == "Table, markers and ledger agree."
+
+
+@pytest.mark.follows("StateFileLost")
+def test_markers_of_all_commits_that_ledger_and_work_directory_forgot_are_named_at_once(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "4000")
+    days = range(1, 5)
+    ids = lake.commit(dict.fromkeys(days, 1) | {9: 1})[:-1]
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    save(lake)
+    shutil.copy(lake.root / "ledger.db", lake.root / "ledger.yesterday")
+    ids += lake.commit(dict.fromkeys(days, 1))
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    put_back(lake)
+    for path in lake.root.glob("ledger.db*"):
+        path.unlink()
+    (lake.root / "ledger.yesterday").rename(lake.root / "ledger.db")
+
+    said = typed("tidegate fsck orders --rebuild", 1)
+    markers = [lake.target / f"dt=2026-02-{number:02d}" / "_SUCCESS" for number in days]
+    assert f"({', '.join(map(str, markers))})" in said
+    for path in markers:
+        path.unlink()
+    for line in commands(said):
+        found = typed(line, 0, 1, 3)
+        for name in re.findall(r"(\S+): stands in the table, [^.]*; move it out", found):
+            (lake.target / name).rename(lake.root / f"{name.replace('/', '-')}")
+    load(lake.pipeline())
+    publish(lake.pipeline())
+
+    assert sorted(row for rows in lake.ids().values() for row in rows) == sorted(ids)
+    assert lake.ids() == lake.listed_ids()
     assert typed("tidegate fsck orders") == "Table, markers and ledger agree."
 
 
@@ -217,7 +253,7 @@ def test_commit_plan_is_not_told_by_what_does_not_fit(lake: SmallLake, differs: 
 
     said = typed("tidegate fsck orders --rebuild", 1)
 
-    assert "remove the marker of its partition" in said
+    assert "remove the marker of each such partition" in said
     assert not list((lake.work / "publications" / FIRST).glob("*[0-9a-f]-[0-9].json"))
 
 

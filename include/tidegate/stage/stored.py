@@ -12,7 +12,7 @@ from tidegate.model.wire import Value
 from tidegate.stage import layout
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     from tidegate.storage import Storage
 
@@ -50,18 +50,26 @@ def as_stored(path: str, decode: Callable[[], _Said]) -> _Said:
     return stored.as_stored(path, decode, lambda: _remedy(path))
 
 
-def lost_commit_plan(path: str) -> StateFileLost:
-    """Return the error for a commit that has a marker but no plan.
+def lost_commit_plans(lost: Mapping[str, Sequence[str]]) -> StateFileLost:
+    """Return the error for commits that have a marker but no plan.
 
     Raised by the restoration if everything else is complete and the ledger in use does not have the
     plan either: a restored ledger has no revision without its plan, but the marker would name one;
     readers miss the marker until it is written again. If the ledger also forgot newer
     contributions, the rows of the commit may remain beside those that replace them.
+
+    Args:
+        lost: path of each plan → paths of the markers of its partition.
     """
+    path, *more = lost
+    if more:
+        path = f"{path} and {len(more)} more commit plans"
+    markers = ", ".join(marker for found in lost.values() for marker in found)
+    restore = f"`{command('fsck', 'PIPELINE', '--rebuild')}`"
     remedy = (
-        "remove the marker of its partition, which alone tells its revision and who approved it, "
-        f"let `{command('fsck', 'PIPELINE', '--rebuild')}` find what stands, do with files that "
-        f"the commit left in the table what `{command('fsck', 'PIPELINE')}` says, and publish with "
+        "remove the marker of each such partition, which alone tells its revision and who approved "
+        f"it ({markers}), let {restore} find what stands, do with files that the commits left in "
+        f"the table what `{command('fsck', 'PIPELINE')}` says, and publish with "
         f"`{command('publish', 'PIPELINE')}`"
     )
     return StateFileLost(path=path, remedy=remedy)

@@ -231,6 +231,15 @@ class Watch:
         own = [it for it in self._markers(partition) if not self._was_left(it)]
         return max(own, key=lambda marker: marker["revision"], default=None)
 
+    def own_markers(self, partition: Partition) -> list[str]:
+        """Return the paths of a partition's markers, but for those of retired pipelines."""
+        folder = self.roots.partition(partition)
+        return [
+            f"{folder}/{name}"
+            for name in sorted(self.marker_names(partition))
+            if (marker := self._marker_called(name, partition)) and not self._was_left(marker)
+        ]
+
     def _was_left(self, marker: Mapping[str, Any]) -> bool:
         writer = marker["pipeline"]
         return writer != self.config.name and any(item.pipeline == writer for item in self._ended)

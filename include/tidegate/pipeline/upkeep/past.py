@@ -16,7 +16,7 @@ from tidegate.pipeline.state.plan_files import read_plan
 from tidegate.pipeline.state.records import Records
 from tidegate.pipeline.upkeep.announces import tell, turn_of
 from tidegate.stage import layout
-from tidegate.stage.stored import lost_commit_plan
+from tidegate.stage.stored import lost_commit_plans
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -139,16 +139,20 @@ class PastReader:
         known = {item.partition for file in announces.files for item in file.sealed.contributions}
         known |= {item.plan.publication.partition for item in plans}
         known |= {state.partition for state in self.ledger.partitions.all()}
+        without: dict[str, list[str]] = {}
         for partition in sorted(known, key=lambda item: item.path):
             # The marker first: it is written after the plan.
             marker = self.watch.standing_marker(partition)
-            if marker is not None:
-                self._check_commit(partition, marker["revision"], told)
+            path = marker and self._lost_plan(partition, marker["revision"], told)
+            if path:
+                without[path] = self.watch.own_markers(partition)
+        if without:
+            raise lost_commit_plans(without)
 
-    def _check_commit(
+    def _lost_plan(
         self, partition: Partition, revision: int, told: Mapping[str, Publication]
-    ) -> None:
-        """Check that the commit of the current marker has its plan, or that it is reconstructed.
+    ) -> str | None:
+        """Return the plan of the commit of the current marker, unless it is there or reconstructed.
 
         A plan that was written since the others were read is accepted: its writer has lost its
         fence, or recorded something, which is noticed.
@@ -158,11 +162,12 @@ class PastReader:
         if recorded and recorded[-1].revision == revision:
             path = f"{work}/{recorded[-1].commit_plan}"
             if recorded[-1].commit_plan not in told and not self.storage.exists(path):
-                raise lost_commit_plan(path)
+                return path
         newest = Records(self.roots, self.storage).newest_commit(partition)
         known = [item.revision for item in told.values() if item.partition == partition]
         if max([*known, newest.publication.revision if newest else 0]) < revision:
-            raise lost_commit_plan(layout.publication_file(work, partition, revision, "*"))
+            return layout.publication_file(work, partition, revision, "*")
+        return None
 
     @contextmanager
     def _naming(self, sequence: int, known: Mapping[int, str]) -> Iterator[None]:
