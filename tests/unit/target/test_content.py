@@ -266,3 +266,38 @@ def test_counting_leaves_out_what_a_rebuild_stands_in_for(
         life.step((kind, ((1,),)))
 
     assert [item.window for item in counting(life.contributions())] == left
+
+
+def test_rows_count_again_once_the_window_that_replaced_them_is_gone() -> None:
+    life = Life()
+    life.step((LOAD, ((1,),)))
+    life.step((REBUILD, ((2,),)))
+    life.publish()
+
+    found = life.following(life.contributions()[:1])
+
+    assert [file.staged for file in found.content] == ["1"]
+
+
+@pytest.mark.parametrize("files", [((1,), (2,)), ((1,), (1,))], ids=["alone", "with an equal one"])
+@pytest.mark.parametrize("place", [0, 1], ids=["first", "second"])
+def test_file_that_is_gone_from_the_table_is_replaced_by_its_replay(
+    files: Files, place: int
+) -> None:
+    life = Life()
+    life.step((LOAD, files))
+    lost = life.publish().content[place].name
+    life.step(("replay", 0, files))
+
+    found = propose(
+        DAY,
+        life.standing,
+        life.revision,
+        life.contributions(),
+        life.parts,
+        lambda file: file.name == lost,
+    )
+
+    assert [file.name for file in found.removes] == [lost]
+    assert [file.plan_digest for file in found.adds] == ["plan2"]
+    assert Counter(file.staged for file in found.content) == Counter(f"{key}" for (key,) in files)
