@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from tidegate.errors import (
 )
 from tidegate.storage import LocalStorage
 from tidegate.target.owner import Grounds, Owner
+from tidegate.target.retired import Retirement, record_retirement
 
 MINE, OTHERS = Owner("orders", "L1"), Owner("other", "L2")
 MARKER = {"pipeline": "orders", "revision": 1, "files": []}
@@ -144,6 +146,38 @@ def test_target_and_work_directory_may_move_together(tmp_path: Path) -> None:
         shutil.move(tmp_path / name, moved / name)
 
     assert _check(_grounds(moved), "orders", "L1")
+
+
+def test_work_directory_is_found_through_a_link_too(tmp_path: Path) -> None:
+    _grounds(tmp_path).put(MINE)
+    (tmp_path / "link").symlink_to(tmp_path / "work")
+
+    assert _check(_grounds(tmp_path, work="link"), "orders", "L1")
+
+
+@pytest.mark.parametrize(
+    ("moved", "fits"), [("elsewhere/out", "work"), ("out", "work")], ids=["moved alone", "stayed"]
+)
+def test_work_directory_that_fits_is_the_one_that_is_there(
+    tmp_path: Path, moved: str, fits: str
+) -> None:
+    _grounds(tmp_path).put(MINE)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "out").rename(tmp_path / moved)
+    worked_in = str(tmp_path / ("work" if moved != "out" else "unknown"))
+
+    with pytest.raises(WorkUnfit) as unfit:
+        _check(_grounds(tmp_path, moved, "elsewhere"), "orders", "L1", worked_in)
+
+    assert unfit.value.values["fits"] == str(tmp_path / fits)
+
+
+def test_markers_of_a_pipeline_that_ended_leave_the_target_to_others(tmp_path: Path) -> None:
+    _mark(tmp_path, pipeline="other")
+    ended = Retirement("other", "L2", "ada", datetime(2026, 6, 1, tzinfo=UTC), {"dt=1": 1})
+    record_retirement(LocalStorage(), str(tmp_path / "out"), ended, str(tmp_path / "scratch"))
+
+    assert not _check(_grounds(tmp_path), "orders", "L1")
 
 
 def test_work_directory_of_another_pipeline_is_refused(tmp_path: Path) -> None:

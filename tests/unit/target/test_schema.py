@@ -84,6 +84,7 @@ DIFFERENT = [
     pytest.param(pa.int64(), pa.string(), id="number and text"),
     pytest.param(pa.int64(), pa.float64(), id="long and double"),
     pytest.param(pa.int64(), pa.uint64(), id="signs"),
+    pytest.param(pa.int8(), pa.uint64(), id="signs of different widths"),
     pytest.param(pa.uint64(), pa.int64(), id="signs the other way"),
     pytest.param(pa.decimal128(9, 2), pa.decimal128(9, 3), id="scales"),
     pytest.param(pa.timestamp("us"), pa.timestamp("us", "UTC"), id="with and without zone"),
