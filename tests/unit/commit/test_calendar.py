@@ -159,3 +159,18 @@ def test_pipeline_without_a_calendar_expects_nothing() -> None:
     config = pipeline({"dt": "day(at)"}, start="2026-02-01")
 
     assert Calendar.of(config.model_copy(update={"commit": type(config.commit)()})) is None
+
+
+def test_calendar_begins_anew_where_its_partitions_are_others() -> None:
+    regions = {"values": {"region": ["eu"]}}
+    by_day = {"dt": "day(at)", "region": "region"}
+    by_region = {"region": "region", "dt": "day(at)"}
+    found = [
+        calendar(by_day, start="2026-02-01", **regions),
+        calendar(by_region, start="2026-02-01", **regions),
+        calendar(by_day, start="2026-02-02", **regions),
+        calendar(by_day, start="2026-02-01", values={"region": ["us"]}),
+        calendar({**HOURS, "region": "region"}, start="2026-02-01", **regions),
+    ]
+
+    assert len({each.digest for each in found}) == len(found)

@@ -113,6 +113,16 @@ def test_process_time_commits_the_default_partition_too() -> None:
     assert look(config, "region=__DEFAULT_PARTITION__").committable
 
 
+@pytest.mark.parametrize("committable", [False, True], ids=["at its boundary", "later"])
+def test_partition_without_a_time_waits_longer_than_its_turn_says(committable: bool) -> None:
+    config = pipeline({"dt": "day(at)"}, default_partition={"after": "1h"})
+    due = NOW + timedelta(hours=1)
+
+    found = look(config, "dt=__DEFAULT_PARTITION__", now=due + committable * MILLISECOND)
+
+    assert (found.committable, found.due) == (committable, due)
+
+
 BOUNDARIES = [
     pytest.param(flink("0s"), HOURLY, "2020-12-01T10:00", id="T32 no delay"),
     pytest.param(flink("1h"), HOURLY, "2020-12-01T11:00", id="T32 one hour"),
@@ -443,6 +453,15 @@ def test_stored_end_of_a_made_partition_is_the_one_that_is_read(path: str) -> No
     stored = evaluate(config, partition, first_seen=NOW, tide=tide, end=end)
 
     assert stored == evaluate(config, partition, first_seen=NOW, tide=tide)
+
+
+def test_stored_end_of_a_partition_is_not_asked_where_a_pattern_names_its_time() -> None:
+    config, tide = flink("0s"), Tide(NOW, utc("2020-06-01T00:00"))
+    partition = Partition.parse(HOURLY, ("dt", "hr"), DEFAULT_NAME)
+
+    found = evaluate(config, partition, first_seen=NOW, tide=tide, end=utc("2020-01-01T00:00"))
+
+    assert (found.committable, found.due) == (False, utc("2020-12-01T10:00"))
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Shanghai"])
