@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -41,6 +42,19 @@ PARTS = st.lists(
 
 def _message(number: int, parts: list[PartFile], **keys: Any) -> CommitMessage:
     return CommitMessage(f"s{number}", "a", Staged(tuple(parts), (), 9, 9, **keys))
+
+
+def _scan(write: str, kind: WindowKind) -> Any:
+    config = {
+        "name": "orders",
+        "source": {"kind": "files", "path": "/in"},
+        "event_time": "at",
+        "target": {"path": "/out", "partition_by": {"dt": "dt"}, "write": write},
+        "rows": [],
+    }
+    span = SimpleNamespace(end_inclusive=SimpleNamespace(time=NOW))
+    window = SimpleNamespace(sequence=7, kind=kind, range=span)
+    return SimpleNamespace(digest="p1", window=window, config=config, read_whole=())
 
 
 @given(st.lists(PARTS, max_size=4))
@@ -162,3 +176,53 @@ def test_summary_counts_the_rows_that_failed_each_rule_whatever_its_effect() -> 
 
     assert found.rule_hits == {"late": 5, "odd": 0, "dropped": 1}
     assert found.merged(found).rule_hits == {"late": 10, "odd": 0, "dropped": 2}
+
+
+def test_rows_of_a_message_that_does_not_count_them_are_unknown() -> None:
+    held = [HeldPartition(DAYS[0], ("late",), {"late": 2}), HeldPartition(DAYS[0], ("late",))]
+    messages = [
+        _message(number, [_part(DAYS[0], 0, 9)], held=(each,)) for number, each in enumerate(held)
+    ]
+
+    (found,) = contributions_of(messages, SCAN)
+
+    assert (found.held_rule, found.held_rows) == ("late", None)
+
+
+@pytest.mark.parametrize(
+    ("write", "kind", "overwrites", "as_of"),
+    [
+        ("append", WindowKind.LOAD, False, None),
+        ("append", WindowKind.HISTORY, False, None),
+        ("upsert", WindowKind.HISTORY, False, NOW),
+        ("overwrite", WindowKind.HISTORY, True, NOW),
+        ("overwrite", WindowKind.LOAD, True, None),
+        ("overwrite", WindowKind.REBUILD, False, None),
+    ],
+)
+def test_window_tells_what_its_rows_replace_and_what_orders_them(
+    write: str, kind: WindowKind, overwrites: bool, as_of: datetime | None
+) -> None:
+    scan = _scan(write, kind)
+
+    (found,) = contributions_of([_message(1, [_part(DAYS[0], 0, 4)])], scan)
+
+    assert (found.overwrites, found.as_of) == (overwrites, as_of)
+
+
+def test_history_whose_rows_are_all_erased_empties_its_partitions_in_its_turn() -> None:
+    scan = _scan("overwrite", WindowKind.HISTORY)
+    messages = [_message(1, [_part(DAYS[0], 0, 4)], emptied=(DAYS[0], DAYS[1]))]
+
+    (found,) = emptied(messages, scan, list)
+
+    assert (found.partition, found.overwrites, found.as_of) == (DAYS[1], True, NOW)
+
+
+def test_rows_of_a_rebuild_that_were_put_aside_are_not_elsewhere() -> None:
+    aside = (_part(Partition(()), 0, 2),)
+    scan: Any = SimpleNamespace(record=None, window=SimpleNamespace(kind=WindowKind.REBUILD))
+
+    found = summary_of([CommitMessage("s", "a", Staged((), aside, 9, 4))], scan)
+
+    assert (found.rows_kept, found.rows_quarantined, found.rows_elsewhere) == (4, 2, 3)
