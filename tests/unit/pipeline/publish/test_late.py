@@ -10,7 +10,7 @@ import pytest
 
 from crash.faults import Stopper, stopping_storage
 from crash.power import Disk, chance
-from tidegate.errors import FenceLost, StagedFileMissing
+from tidegate.errors import FenceLost, LateRootUnfit, StagedFileMissing
 from tidegate.model.aside import Aside
 from tidegate.model.ledger_rows import Claim
 from tidegate.model.message import Contribution, EventTimes
@@ -83,6 +83,18 @@ def test_late_rows_that_were_put_or_taken_away_stay_so_after_a_power_cut(
 def test_staged_file_that_was_cut_is_put_nowhere(roots: Roots, aside: Aside) -> None:
     with pytest.raises(StagedFileMissing):
         put(roots, LocalStorage(), aside, length=9)
+
+    assert published(roots) == {}
+
+
+def test_late_root_that_is_not_its_own_is_left_as_it_is(roots: Roots) -> None:
+    def refuse() -> None:
+        raise LateRootUnfit(pipeline="orders", path=str(roots.late), problem="it is another's")
+
+    late = LateFiles(roots, LocalStorage(), contents())
+    late.put(DAY, [brought(None)], {}, own=refuse)
+    with pytest.raises(LateRootUnfit):
+        late.put(DAY, [brought(Aside.SIDE)], {}, own=refuse)
 
     assert published(roots) == {}
 
