@@ -97,6 +97,13 @@ def test_rows_that_are_told_by_what_stages_them_are_left_out(column: str, value:
     assert out.schema == SCHEMA
 
 
+def test_rows_that_are_told_by_their_event_time_are_left_out() -> None:
+    spec = StageSpec(keys=("id",), event_time="mail")
+    out = LeftOut([erased("mail", "ada")], SCHEMA, spec, (), overwrites=False)
+
+    assert [row["id"] for row in left(out)] == [2]
+
+
 def test_partitions_of_rows_that_replace_are_told() -> None:
     spec = StageSpec(fields=BY_REGION)
     out = LeftOut([erased("mail", "ada")], SCHEMA, spec, (), overwrites=True)

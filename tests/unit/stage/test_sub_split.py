@@ -6,6 +6,7 @@ import datetime as dt
 import hashlib
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,10 @@ from hypothesis import strategies as st
 from crash.faults import Stopper, stopping_storage
 from crash.power import Disk, chance
 from tidegate.config import RowRule
-from tidegate.errors import StorageFull
-from tidegate.model.message import EventTimes, Staged
+from tidegate.errors import KeyMissing, KeyUnusable, StorageFull
+from tidegate.model.message import EventTimes, PartFile, Staged
 from tidegate.model.partition import Partition, PartitionField, Transform
+from tidegate.model.sort_key import SortKey
 from tidegate.stage.part_writers import WriteLimits
 from tidegate.stage.sub_split import AttemptPlace, StageSpec, stage_sub_split
 from tidegate.storage import LocalStorage, OsCalls
@@ -373,3 +375,65 @@ def test_stage_in_a_fresh_process_imports_no_pandas(tmp_path: Path) -> None:
     )
 
     assert ran.stdout.strip() == "False", ran.stderr
+
+
+CHANGES = pa.schema([("id", pa.int64()), ("region", pa.string()), ("_change_type", pa.string())])
+BY_REGION = (PartitionField("region", "region", Transform.IDENTITY),)
+
+
+def changed(tmp_path: Path, rows: list[tuple[int | None, str]], **said: Any) -> Staged:
+    """Stage changes of keys, which are of no event time."""
+    told = [{"id": key, "region": "eu", "_change_type": kind} for key, kind in rows]
+    how = StageSpec(fields=BY_REGION, keys=("id",), **said)
+    batch = pa.RecordBatch.from_pylist(told, schema=CHANGES)
+    place = AttemptPlace(str(tmp_path), "0123456789abcdef", "5b5b5b5b5b5b", "w1.t0.aa")
+    return stage_sub_split([batch], CHANGES, how, place, LocalStorage())
+
+
+def keys_in(tmp_path: Path, files: tuple[PartFile, ...]) -> list[int | None]:
+    read = [pq.read_table(tmp_path / part.staged, partitioning=None) for part in files]
+    return [key for table in read for key in table["id"].to_pylist()]
+
+
+def test_stage_change_without_a_key_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(KeyMissing):
+        changed(tmp_path, [(1, "INSERT"), (None, "DELETE")])
+
+
+def test_stage_rules_put_aside_what_stands_and_what_has_no_key_but_no_delete(
+    tmp_path: Path,
+) -> None:
+    rule = RowRule(name="sane", where="id > 1")
+    rows = [(1, "INSERT"), (1, "DELETE"), (2, "INSERT"), (None, "DELETE")]
+
+    message = changed(tmp_path, rows, rules=(rule,))
+
+    assert Counter(keys_in(tmp_path, message.parts)) == Counter([1, 2])
+    assert Counter(keys_in(tmp_path, message.quarantined)) == Counter([1, None])
+
+
+def test_stage_changes_keep_their_order_whatever_sorts_published_rows(tmp_path: Path) -> None:
+    rows = [(3, "INSERT"), (1, "INSERT"), (2, "INSERT")]
+
+    message = changed(tmp_path, rows, sort_by=(SortKey("id"),))
+
+    assert keys_in(tmp_path, message.parts) == [3, 1, 2]
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.float64(), pa.decimal256(50, 0), pa.list_(pa.int64())], ids=str
+)
+def test_stage_keys_that_cannot_be_told_apart_are_refused(
+    tmp_path: Path, kind: pa.DataType
+) -> None:
+    place = AttemptPlace(str(tmp_path), "0123456789abcdef", "5b5b5b5b5b5b", "w1.t0.aa")
+
+    with pytest.raises(KeyUnusable):
+        stage_sub_split([], pa.schema([("k", kind)]), StageSpec(keys=("k",)), place, LocalStorage())
+
+
+def test_stage_rows_that_were_handed_on_are_judged_and_chosen_only_before() -> None:
+    rule = RowRule(name="sane", where="amount > 0")
+    first = spec(rules=(rule,), only=frozenset({Partition((("dt", "2026-03-01"),))}))
+
+    assert first.of_assembly == spec()

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -19,9 +20,6 @@ from tidegate.physical.whole_file import WholeFile
 from tidegate.stage.sub_split import AttemptPlace, StageSpec, stage_sub_split
 from tidegate.stage.whole_copy import WholePart
 from tidegate.storage import LocalStorage
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 DAY = Partition((("dt", "2026-03-01"),))
@@ -92,6 +90,29 @@ def test_file_that_became_another_is_no_part(tmp_path: Path) -> None:
 def test_file_that_is_whole_no_more_is_no_part(tmp_path: Path) -> None:
     part = whole(tmp_path / "a", 1, 2)
     changed = WholePart(part.file, lambda: None, part.partition, part.event_times)
+
+    with pytest.raises(SourceFileDamaged, match="footer"):
+        staged(tmp_path, [changed], LocalStorage())
+
+
+class Cutting(LocalStorage):
+    """A disk that loses the end of each copy."""
+
+    def copy_new(self, source: str, target: str) -> None:
+        super().copy_new(source, target)
+        os.truncate(target, Path(target).stat().st_size - 1)
+
+
+def test_copy_that_is_cut_is_no_part(tmp_path: Path) -> None:
+    part = whole(tmp_path / "a", 1, 2)
+
+    with pytest.raises(SourceFileDamaged, match="footer"):
+        staged(tmp_path, [part], Cutting())
+
+
+def test_file_that_became_another_once_it_was_copied_is_no_part(tmp_path: Path) -> None:
+    part, other = whole(tmp_path / "a", 1, 2), whole(tmp_path / "b", 1, 2, 3)
+    changed = WholePart(part.file, lambda: other.file, part.partition, part.event_times)
 
     with pytest.raises(SourceFileDamaged, match="footer"):
         staged(tmp_path, [changed], LocalStorage())
