@@ -438,3 +438,20 @@ def test_small_buffers_leave_memory_together() -> None:
 
     assert bag.held == {name: [1, 2, 3] for name in "abc"}
     assert made.close() == ()
+
+
+def test_rows_that_wait_are_not_overtaken_once_another_file_is_closed() -> None:
+    disk = Disk()
+    made = writers(
+        disk, open_files=1, group_rows=10, file_bytes=600, buffer_bytes=99, early_bytes=9
+    )
+    made.append(to("a"), numbers(*range(10)))
+    made.append(to("b"), numbers(*range(10)))
+    assert disk.open
+    while disk.open:
+        made.append(to("a"), numbers(*range(10)))
+
+    made.append(to("b"), numbers(*range(10, 19)))
+    made.close()
+
+    assert disk.rows(to("b").folder) == [*range(19)]
