@@ -10,7 +10,7 @@ import pytest
 
 from crash.faults import Stopper, stopping_storage
 from crash.power import Disk, chance
-from tidegate.errors import FenceLost, LateRootUnfit, StagedFileMissing
+from tidegate.errors import FenceLost, LateRootUnfit, PathEscapes, StagedFileMissing
 from tidegate.model.aside import Aside
 from tidegate.model.ledger_rows import Claim
 from tidegate.model.message import Contribution, EventTimes
@@ -97,6 +97,18 @@ def test_late_root_that_is_not_its_own_is_left_as_it_is(roots: Roots) -> None:
         late.put(DAY, [brought(Aside.SIDE)], {}, own=refuse)
 
     assert published(roots) == {}
+
+
+def test_late_rows_never_leave_their_root_by_a_link(roots: Roots, tmp_path: Path) -> None:
+    """PC-P11."""
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "root" / "late").mkdir()
+    (tmp_path / "root" / "late" / DAY.path).symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(PathEscapes):
+        put(roots, LocalStorage(), Aside.SIDE)
+
+    assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
 def test_process_whose_claim_was_taken_over_puts_nothing(roots: Roots) -> None:
