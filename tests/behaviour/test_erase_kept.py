@@ -106,7 +106,9 @@ def test_no_kept_row_is_lost_wherever_the_process_dies_and_whatever_sweeps(
 
         assert lake.pipeline().erase(None, RUN, ADA, local).left == ()
         (aside,) = quarantine.glob("*/quarantine")
-        assert (kept_ids(aside), kept_ids(late)) == ([3], [6])
+        # What is read again for the sake of an erasure goes into the root of now.
+        assert kept_ids(aside) == [3]
+        assert kept_ids(late) + kept_ids(late.with_name("new")) == [6]
 
 
 def deaths_while_kept_rows_go(lake: SmallLake, erasure: Any) -> list[int]:
@@ -357,4 +359,5 @@ def test_former_late_root_is_found_though_a_plan_is_lost(lake: SmallLake) -> Non
 
     erase(lake.pipeline(), 5)
 
-    assert kept_ids(lake.root / "published" / "late") == [6]
+    published = lake.root / "published"
+    assert kept_ids(published / "late") + kept_ids(published / "new") == [6]

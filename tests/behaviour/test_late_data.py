@@ -389,7 +389,7 @@ def test_former_late_root_that_another_pipeline_owns_by_now_is_left_alone(lake: 
     late_root = lake.root / "published" / "late"
     opened, on_time = with_late_rows(lake, {"side": {"path": str(late_root)}})
     publish(opened)
-    owner = late_root / ".tidegate.json"
+    owner = late_root / ".tidegate.owner"
     owner.write_text(owner.read_text().replace('"orders"', '"others"'))
     now = lake.pipeline(commit={"late_data": "revise"})
 

@@ -79,7 +79,7 @@ def test_whoever_else_comes_is_refused(
 
 @pytest.mark.parametrize(
     ("ledger", "stranger"),
-    [("L1", "work/owner.json"), ("L2", "out/.tidegate.json"), (None, "out/.tidegate.json")],
+    [("L1", "work/owner.json"), ("L2", "out/.tidegate.owner"), (None, "out/.tidegate.owner")],
     ids=["the target's", "the work directory's", "neither"],
 )
 def test_two_files_of_two_ledgers_are_refused_with_the_one_that_does_not_fit(

@@ -8,7 +8,6 @@ import posixpath
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidegate.config import PipelineConfig
 from tidegate.errors import (
     StandingFileUnreadable,
     StateFileDamaged,
@@ -18,8 +17,7 @@ from tidegate.errors import (
 from tidegate.model.erasure import ErasedFile
 from tidegate.model.message import CommitMessage
 from tidegate.pipeline.publish.erasing import WITHOUT
-from tidegate.pipeline.state.places import Roots
-from tidegate.pipeline.state.plan_files import read_plan
+from tidegate.pipeline.state.late_root import late_roots_of
 from tidegate.pipeline.upkeep.erasing.waiting import coming
 from tidegate.stage import layout
 from tidegate.stage.erased_in import erased_in, write_without
@@ -30,10 +28,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import datetime
 
+    from tidegate.config import PipelineConfig
     from tidegate.ledger import Ledger
     from tidegate.model.erasure import Erasure
     from tidegate.model.publication import PublishedFile
     from tidegate.pipeline.publish.content import Contents
+    from tidegate.pipeline.state.places import Roots
     from tidegate.pipeline.upkeep.erasing.at_work import AtWork
     from tidegate.pipeline.upkeep.erasing.staged_forms import StagedForms
     from tidegate.storage import Storage
@@ -114,21 +114,11 @@ class KeptRows:
 
     def _late_roots(self) -> list[str]:
         """Return the late roots that the pipeline has, and had when its windows were loaded."""
-        found = {self.roots.late: None} if self.roots.late is not None else {}
-        seen = []
-        for state in self.ledger.windows.all():
-            uri = self.ledger.plans.uri(state.window.sequence)
-            try:
-                said = {} if uri is None else read_plan(self.storage, uri).config
-            except (StateFileLost, StateFileDamaged):
-                continue
-            late_data = said.get("commit", {}).get("late_data")
-            if late_data not in seen:
-                seen.append(late_data)
-                with contextlib.suppress(TidegateError, ValueError):
-                    late = Roots.of(PipelineConfig.from_resolved(said)).late
-                    found |= {late: None} if late is not None else {}
-        return list(found)
+        windows = [state.window.sequence for state in self.ledger.windows.all()]
+        plans = filter(None, map(self.ledger.plans.uri, windows))
+        roots = late_roots_of(self.storage, plans)
+        late = self.roots.late
+        return roots if late is None or late in roots else [late, *roots]
 
     def _put_aside(self) -> set[str]:
         """Return the quarantined rows of plans in effect, for which people look."""
