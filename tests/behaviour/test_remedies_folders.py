@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+from folder_files import put
 from golden_hudi import copied
 from small_lake import DAY, DAY_1, NOW, SmallLake, load, published_ids
 from tidegate import read_committed
@@ -198,6 +199,60 @@ def test_file_that_was_corrected_is_named_whatever_arrived_since(
         {"id": 2, "qty": 33},
         {"id": 3, "qty": 4},
     ]
+
+
+ROW = "2026-02-01T00:00:00Z"
+
+
+@pytest.mark.follows("FileOfOtherColumns")
+@pytest.mark.parametrize("remedy", ["corrected", "taken out"])
+def test_file_with_none_of_the_columns_of_the_others_is_refused(
+    tidegate: Typed, remedy: str
+) -> None:
+    tidegate.configure(format="csv")
+    first, second = tidegate.root / "a.csv", tidegate.root / "b.csv"
+    first.write_text(f"id,qty,at\n1,2,{ROW}\n")
+    tidegate("tidegate load orders")
+    tidegate("tidegate publish orders")
+    second.write_text(f"id;qty;at\n3;4;{ROW}\n")
+
+    said = tidegate("tidegate load orders", 1)
+
+    assert said.startswith("FileOfOtherColumns")
+    assert f"{second}: expected one of the columns of the files before it, id, qty, at; " in said
+    if remedy == "corrected":
+        second.write_text(f"id,qty,at\n3,4,{ROW}\n")
+    else:
+        second.unlink()
+        (tidegate.root / "c.csv").write_text(f"id,qty,at\n3,4,{ROW}\n")
+    tidegate.printed(said, "load")
+    tidegate("tidegate publish orders")
+    rows = read_committed(tidegate.lake.target).to_table(columns=["id", "qty"]).to_pylist()
+    assert sorted((row["id"], row["qty"]) for row in rows) == [(1, 2), (3, 4)]
+
+
+@pytest.mark.follows("FileOfOtherColumns")
+@pytest.mark.parametrize("format", ["csv", "json"])
+def test_files_that_came_before_those_of_the_table_are_taken_out_and_all_is_read_anew(
+    tidegate: Typed, format: str
+) -> None:
+    tidegate.lake.keys |= {"event_time": None, "target": {"partition_by": None}}
+    tidegate.configure(format=format)
+    put(tidegate.root, f"a.{format}", [{"x": 1, "y": 2}])
+    tidegate("tidegate load orders")
+    tidegate("tidegate publish orders")
+    put(tidegate.root, f"b.{format}", [{"id": 3, "qty": 4}])
+
+    said = tidegate("tidegate load orders", 1)
+
+    assert "the columns of the files before it, x, y; found only id, qty." in said
+    assert tidegate("tidegate load orders", 1) == said
+    (tidegate.root / f"a.{format}").unlink()
+    tidegate.printed(said, "reset", "--yes")
+    tidegate.printed(said, "load")
+    tidegate("tidegate publish orders")
+    rows = read_committed(tidegate.lake.target).to_table().to_pylist()
+    assert rows == [{"id": 3, "qty": 4}]
 
 
 @pytest.mark.parametrize("again", ["load orders", f"rebuild orders {FIRST}", "replay orders 1"])

@@ -77,6 +77,21 @@ class FileOfOtherFormat(SourceFileDamaged):
     )
 
 
+class FileOfOtherColumns(TerminalError):
+    """A file of a folder has none of the columns of the others, so that all of them are NULL."""
+
+    path: str
+    known: str
+    found: str
+    template = (
+        "{path}: expected one of the columns of the files before it, {known}; found only {found}. "
+        "Nothing of the file is published. Correct it in the source, or take it out of the source, "
+        "and run `tidegate load PIPELINE`. If the files before it are the wrong ones, take them "
+        "out and begin anew with `tidegate reset PIPELINE --drop-target`, which deletes what was "
+        "published, and `tidegate load PIPELINE`."
+    )
+
+
 class MarkedFileWrong(TerminalError):
     """A file of a partition is not as its standing marker lists it (PC-R09)."""
 

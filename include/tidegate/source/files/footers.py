@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
-from tidegate.errors import TerminalError
+from tidegate.errors import FileOfOtherColumns, TerminalError
 from tidegate.physical import ParquetRows
 from tidegate.physical.streamed import StreamedRows
 from tidegate.physical.text_types import widened, without_nulls
 from tidegate.read.open_piece import damage_named
 from tidegate.source.files.columns import joined
 from tidegate.source.files.reader import is_as_listed, open_listed
+from tidegate.source.words import first_few
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -65,7 +66,8 @@ class FolderColumns:
 
     schema: pa.Schema
     unread: Mapping[str, TerminalError] = field(default_factory=dict)
-    """The files that could not be read, by path; an error only once their rows are needed."""
+    """The files that could not be read or are of another table, by path; an error only once their
+    rows are needed."""
 
 
 def side_by_side(
@@ -95,11 +97,14 @@ class Footers:
         self._format = format
         self._kept: dict[ListedFile, Footer] = {}
         self._schemas: dict[bytes, pa.Schema] = {}
+        self._strange: dict[ListedFile, FileOfOtherColumns] = {}
 
     def columns(self, files: Sequence[ListedFile], known: pa.Schema) -> FolderColumns:
         """Add the columns of files to those that are known; declared ones are all there are.
 
-        The types of text files are inferred from the first rows of all new ones, and stay.
+        The types of text files are inferred from the first rows of all new ones, and stay. A file
+        that has none of the columns before it adds none: it has another delimiter, or belongs to
+        another table.
 
         Args:
             files: in the order in which their columns are added.
@@ -110,7 +115,7 @@ class Footers:
         """
         if self._format.declared is not None:
             return FolderColumns(self._format.declared)
-        found = list(side_by_side(files, lambda file: (file.path, self._schema(file))))
+        found = list(self._told(files, known))
         unread = {path: said for path, said in found if isinstance(said, TerminalError)}
         readable = dict.fromkeys(said for path, said in found if path not in unread)
         if self._format.tells_rows:
@@ -132,7 +137,10 @@ class Footers:
 
         Raises:
             ListedFileGone, ListedFileChanged, SourceFileDamaged, StorageSilent: see `open_listed`.
+            FileOfOtherColumns: see `columns`.
         """
+        if file in self._strange:
+            raise self._strange[file]
         kept = self._kept.pop(file, None)
         is_known = kept is not None and kept.tells(column)
         if (
@@ -142,6 +150,23 @@ class Footers:
         ):
             return kept
         return self._read(file, column, pinned)
+
+    def _told(
+        self, files: Sequence[ListedFile], known: pa.Schema
+    ) -> Iterator[tuple[str, pa.Schema | TerminalError]]:
+        """Yield the path of each file with its columns, or with why its rows are not read."""
+        names = dict.fromkeys(known.names)
+        for file, said in zip(files, side_by_side(files, self._schema), strict=True):
+            if isinstance(said, TerminalError):
+                yield file.path, said
+            elif names and said.names and names.keys().isdisjoint(said.names):
+                self._strange[file] = FileOfOtherColumns(
+                    path=self._path(file), known=first_few([*names]), found=first_few(said.names)
+                )
+                yield file.path, self._strange[file]
+            else:
+                names.update(dict.fromkeys(said.names))
+                yield file.path, said
 
     def _schema(self, file: ListedFile) -> pa.Schema | TerminalError:
         try:

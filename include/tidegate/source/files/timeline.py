@@ -295,7 +295,8 @@ class ListingTimeline:
             if file.path not in taken or not taken[file.path].is_same(file)
         ]
         completed = self._completed(head, listing.files)
-        return self._folder.footers.columns(new, completed.schema)
+        found = self._folder.footers.columns(new, completed.schema)
+        return replace(found, unread={**completed.unread, **found.unread})
 
     def _completed(self, head: ListingHead, files: Sequence[ListedFile]) -> FolderColumns:
         """Read the files whose columns are unknown because they could not be read when listed."""

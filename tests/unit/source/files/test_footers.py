@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tidegate.config import read_source
-from tidegate.errors import ListedFileChanged, ListedFileGone
+from tidegate.errors import FileOfOtherColumns, ListedFileChanged, ListedFileGone
 from tidegate.model.event_column import EventColumn
 from tidegate.model.instant import InstantRange
 from tidegate.model.time_bounds import TimeBounds
@@ -68,6 +68,22 @@ def planned(source: FilesSource, pin: Pin, column: str | None) -> tuple[Piece, .
     event_time = EventColumn(column, "UTC", "s") if column else None
     window = InstantRange(None, pin.head)
     return source.slicing.units(pin, window, event_time=event_time).pieces
+
+
+@pytest.mark.parametrize("is_new", [False, True], ids=["with the others", "later"])
+def test_file_that_shares_no_column_with_those_before_it_is_refused_and_adds_none(
+    root: Path, is_new: bool
+) -> None:
+    before = source_of(root).timeline.pin(NOW).head if is_new else None
+    pq.write_table(pa.table({"count;at": [1]}), root / "strange.parquet")
+
+    for _ in range(2):
+        source = source_of(root)
+        pin = source.timeline.pin(NOW, None, after=before)
+
+        assert source.reading.schema(pin).names == ["at", "day", "count", "nothing"]
+        with pytest.raises(FileOfOtherColumns, match=r"strange\.parquet: .* only count;at"):
+            planned(source, pin, None)
 
 
 @pytest.mark.parametrize("column", [None, "at", "day", "count", "nothing", "absent"])
