@@ -225,6 +225,38 @@ def test_it_is_asked_with_numbers(lake: SmallLake, monkeypatch: pytest.MonkeyPat
     assert sequences(lake) == [1]
 
 
+def test_target_that_is_overwritten_has_all_rows_after_one_load_and_the_last_after_steps(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.keys = {"target": {"write": "overwrite"}, "commit": {"trigger": "process-time"}}
+    lake.file()
+    ids = lake.commit({1: 2, 2: 1})
+    tidegate("load", "orders")
+    ids += lake.commit({2: 1})
+    tidegate("load", "orders")
+    tidegate("publish", "orders")
+    assert lake.ids() == {FIRST: ids[:2], SECOND: ids[3:]}
+    monkeypatch.setattr(output, "at_terminal", lambda: True)
+    told = "a partition then has all of its rows"
+
+    asked = tidegate("reset", "orders", answers="n\n")
+    dropping = tidegate("reset", "orders", "--drop-target", answers="n\n")
+    dropped = tidegate("reset", "orders", "--drop-target", "--yes")
+
+    for said in (asked, dropping, dropped):
+        assert told in " ".join(said.stdout.split())
+    tidegate("load", "orders")
+    tidegate("publish", "orders")
+    assert lake.ids() == {FIRST: ids[:2], SECOND: ids[2:]}
+
+    # The way out that is told.
+    tidegate("reset", "orders", "--drop-target", "--yes")
+    assert tidegate("load", "orders", "--until", "2026-02-02").exit_code == 0
+    assert tidegate("load", "orders").exit_code == 0
+    tidegate("publish", "orders")
+    assert lake.ids() == {FIRST: ids[:2], SECOND: ids[3:]}
+
+
 def test_scripts_have_to_say_yes(lake: SmallLake) -> None:
     lake.commit({1: 1})
     tidegate("load", "orders")

@@ -56,10 +56,10 @@ def reset(
             output.show({"standing": None}, "Nothing was loaded yet, so there is nothing to reset.")
             raise typer.Exit(NOTHING)
         if drop_target:
-            output.confirm("Delete this?", *_dropping(standing), yes=yes)
+            output.confirm("Delete this?", *_dropping(opened, standing), yes=yes)
             opened.drop(this_process(), now)
             text = f"Deleted {_published(standing)}. The next load begins at `source.start`."
-            output.show({"dropped": standing.to_json()}, text)
+            output.show({"dropped": standing.to_json()}, text, *_as_one_window(opened))
             output.next(command("load", pipeline))
             return
         output.confirm("Read the source again?", *_replacing(opened, standing), yes=yes)
@@ -143,14 +143,27 @@ def _published(standing: "Standing") -> str:
     )
 
 
-def _dropping(standing: "Standing") -> tuple[str, ...]:
+def _dropping(opened: "Pipeline", standing: "Standing") -> tuple[str, ...]:
     pending = wording.plural(standing.pending, "partition")
     have = "has" if standing.pending == 1 else "have"
     return (
         f"This deletes {_published(standing)}, and what is staged in {standing.work}: {pending} "
         f"{have} rows that are not published.",
         "Files that Tidegate did not write stay.",
+        *_as_one_window(opened),
     )
+
+
+def _as_one_window(opened: "Pipeline") -> Iterator[str]:
+    """Yield what a target that is overwritten has after the source was read in one piece."""
+    if opened.config.target.write == "overwrite":
+        steps = command("load", opened.config.name, "--until")
+        yield (
+            "What the source has since `source.start` is read as one window, so that with "
+            "`target.write: overwrite` a partition then has all of its rows, not those of the last "
+            "window that brought any. If only these are wanted, let `source.start` leave out the "
+            f"others, or delete what was published and load step by step with `{steps} TIME`."
+        )
 
 
 def _replacing(opened: "Pipeline", standing: "Standing") -> tuple[str, ...]:
@@ -160,4 +173,5 @@ def _replacing(opened: "Pipeline", standing: "Standing") -> tuple[str, ...]:
         f"Published: {_published(standing)}.",
         f"The source is read again from `source.start: {since}`. Each partition stays as it is "
         "until its next revision replaces it; one without rows in the source becomes empty.",
+        *_as_one_window(opened),
     )
