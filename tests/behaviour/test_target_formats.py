@@ -16,6 +16,7 @@ from small_lake import DAY_1, NOW, SmallLake, day, interval, known, load, local,
 from tidegate import read_committed
 from tidegate.cli.app import app
 from tidegate.errors import (
+    ColumnsAlike,
     ColumnsDrifted,
     ColumnUnfit,
     ConfigInvalid,
@@ -189,6 +190,32 @@ def test_column_that_the_format_cannot_hold_is_refused_before_a_window_is_taken(
     load(lake.pipeline(target={"format": "json"}, source={"read": {"columns": ["id", "at"]}}))
     publish(lake.pipeline(target={"format": "json"}))
     assert [row["id"] for row in published(lake)] == [1]
+
+
+@pytest.mark.follows("ColumnsAlike")
+@pytest.mark.parametrize("form", ["parquet", "orc", "csv", "json", "avro"])
+def test_columns_that_differ_only_in_case_are_refused_before_a_window_is_taken(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch, form: str
+) -> None:
+    from pyiceberg.types import LongType
+
+    add_column(lake, "AMOUNT", LongType())
+    append(lake, AMOUNT=pa.array([5, 6]))
+    lake.found_by_name(monkeypatch)
+    pipeline = lake.pipeline(target={"format": form})
+
+    told = CliRunner().invoke(app, ["check", str(lake.root / "orders.yaml")])
+    with pytest.raises(ColumnsAlike, match=r"`source\.read\.columns`") as refused:
+        load(pipeline)
+
+    assert told.exit_code != 0
+    assert " ".join(told.output.split()).count("differ only in upper and lower case") == 1
+    assert (refused.value.column, refused.value.other) == ("amount", "AMOUNT")
+    assert not pipeline.ledger.windows.all()
+    named = {"read": {"columns": ["id", "at", "AMOUNT"]}, "case_sensitive": True}
+    load(lake.pipeline(target={"format": form}, source=named))
+    publish(lake.pipeline(target={"format": form}, source=named))
+    assert [row["AMOUNT"] for row in published(lake)] == [5]
 
 
 @pytest.mark.follows("ValueUnfit")

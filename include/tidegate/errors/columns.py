@@ -17,6 +17,19 @@ class ColumnUnfit(TerminalError):
     )
 
 
+class ColumnsAlike(TerminalError):
+    """The names of two columns of the target differ only in upper and lower case."""
+
+    column: str
+    other: str
+    template = (
+        "the columns '{column}' and '{other}' have names that differ only in upper and lower case: "
+        "readers such as Spark would find two columns of one name, and not read the table. List "
+        "the columns without one of both in `source.read.columns`; of an Iceberg table, set "
+        "`source.case_sensitive: true`, too."
+    )
+
+
 class ValueUnfit(TerminalError):
     """A value cannot be written in the format of the target."""
 

@@ -24,6 +24,7 @@ from tidegate.physical.parts import check_fit
 from tidegate.read.sorted_rows import RowOrder, order_problem
 from tidegate.read.upsert import removes_row
 from tidegate.stage import layout
+from tidegate.stage.column_names import check_unlike
 from tidegate.stage.event_bounds import EventClock
 from tidegate.stage.key_columns import check_keys, check_no_null
 from tidegate.stage.part_writers import Destination, PartShape, PartWriters, WriteLimits
@@ -157,6 +158,7 @@ def stage_sub_split(
         KeyUnusable: a column that identifies rows has a type that cannot.
         KeyMissing: a row has no value in one of them.
         ColumnUnfit: the format cannot hold a column.
+        ColumnsAlike: the names of two columns differ only in case.
         ValueUnfit: it cannot spell a value.
         PartitionFieldInvalid: a partition key does not fit its column's type.
         SortColumnInvalid: the values of a column in `target.sort_by` have no order.
@@ -202,6 +204,7 @@ class _Attempt:
         columns = self._computer.data_columns
         check_fit(pa.schema([schema.field(name) for name in columns]), spec.form)
         order = _row_order(spec.sort_by, schema, columns)
+        check_unlike(schema.field(name) for name in columns)
         if spec.keys:
             # Of changes the last one counts; rows are sorted when they are merged.
             order = RowOrder()

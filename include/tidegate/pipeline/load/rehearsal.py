@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.errors import (
     ColumnMissing,
+    ColumnsAlike,
     ColumnUnfit,
     PartitionFieldInvalid,
     PartitionTimeUnnamed,
@@ -50,6 +51,7 @@ def mistakes(
         PartitionFieldInvalid: a partition key does not fit its column's type.
         PredicateInvalid: a row rule does not fit the schema.
         ColumnUnfit: the format of the target cannot hold a column.
+        ColumnsAlike: the names of two columns differ only in case.
         SortColumnInvalid: the values of a column to sort by have no order.
         PartitionTimeUnnamed: partitions wait for a time that their values cannot name.
     """
@@ -57,6 +59,9 @@ def mistakes(
     for place, spec in _parts(whole):
         try:
             _stage_none(reading, spec)
+        except ColumnsAlike:
+            # Told below, of the columns that the files will have.
+            pass
         except TidegateError as refused:
             yield place, refused
     # With the keys, which are not columns of the files; what is wrong with them was told above.
@@ -65,6 +70,8 @@ def mistakes(
             _stage_none(reading, replace(whole, rules=(), event_time=None))
         except ColumnUnfit as refused:
             yield ("target", "format"), refused
+        except ColumnsAlike as refused:
+            yield ("source", "read", "columns"), refused
     try:
         _check_partition_time(config, reading)
     except PartitionTimeUnnamed as refused:
@@ -81,7 +88,7 @@ def rehearse(config: PipelineConfig, reading: Reading, now: datetime) -> None:
 
     Raises:
         ColumnMissing, SchemaIncompatible, PartitionFieldInvalid, PredicateInvalid, ColumnUnfit,
-        SortColumnInvalid: see `mistakes`.
+        ColumnsAlike, SortColumnInvalid: see `mistakes`.
     """
     _stage_none(reading, StageSpec.of(config, now))
 
