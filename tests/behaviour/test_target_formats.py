@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import orc
 from typer.testing import CliRunner
 
 from small_lake import DAY_1, NOW, SmallLake, day, interval, known, load, local, publish
@@ -21,6 +22,7 @@ from tidegate.errors import (
     ColumnUnfit,
     ConfigInvalid,
     PipelineChanged,
+    StandingFileUnreadable,
     ValueUnfit,
 )
 from tidegate.model.run import Run
@@ -238,6 +240,69 @@ def test_value_that_the_format_cannot_spell_is_quarantined_as_the_error_says(
     assert [row["x"] for row in published(lake)] == [2.5]
     (aside,) = lake.work.rglob("quarantine/**/part-*.zstd.parquet")
     assert math.isnan(pq.read_table(aside)["x"][0].as_py())
+
+
+FAR = datetime(9999, 12, 31, tzinfo=UTC)
+ALL_SMALL = CompactionRule(1 << 20, 1 << 20, 1)
+
+
+def orc_files(lake: SmallLake) -> list[Path]:
+    """Return the files of the first day, oldest first."""
+    found = (lake.target / "dt=2026-02-01").glob("part-*")
+    return sorted(found, key=lambda path: path.stat().st_mtime_ns)
+
+
+def append_until(lake: SmallLake, moment: datetime) -> None:
+    """Append and publish a row of the first day that is valid until then."""
+    append(lake, until=pa.array([moment, None], pa.timestamp("us", "UTC")))
+
+
+def test_files_with_times_that_arrow_cannot_read_are_left_as_they_are_when_others_are_joined(
+    lake: SmallLake, caplog: pytest.LogCaptureFixture
+) -> None:
+    from pyiceberg.types import TimestamptzType
+
+    add_column(lake, "until", TimestamptzType())
+    target = {"format": "orc"}
+    for moment in (DAY_1, FAR, DAY_1):
+        append_until(lake, moment)
+        take(lake, **target)
+    far = orc_files(lake)[1]
+    content = far.read_bytes()
+
+    done = lake.pipeline(target=target).compact(day(1), ALL_SMALL, "cli", NOW)
+
+    assert done is not None
+    assert done.rows == 3
+    assert far.read_bytes() == content
+    (joined,) = (path for path in orc_files(lake) if path != far)
+    assert orc.read_table(joined, columns=["id"])["id"].to_pylist() == [1, 3]
+    assert caplog.text.count(f"{far} is not joined to others") == 1
+    assert lake.pipeline(target=target).compact(day(1), ALL_SMALL, "cli", NOW) is None
+    assert list(lake.pipeline(target=target).findings()) == []
+
+    # Once revisions join files by themselves, publish and rebuild go on as well.
+    target = {"format": "orc", "compaction": {"every": 1}}
+    append_until(lake, FAR)
+    take(lake, **target)
+    pipeline = lake.pipeline(target=target)
+    planned = pipeline.rebuild([day(1)], Run("rebuild", "cli"), NOW)
+    pipeline.finish_load(planned, NOW, local)
+    publish(pipeline)
+    rows = [orc.read_table(path, columns=["id"])["id"].to_pylist() for path in orc_files(lake)]
+    assert sorted(number for ids in rows for number in ids) == [1, 2, 3, 4]
+    assert list(pipeline.findings()) == []
+
+
+def test_damaged_file_is_no_file_that_was_written_unreadable(lake: SmallLake) -> None:
+    for _ in range(2):
+        lake.commit({1: 1, 2: 1})
+        take(lake, format="orc")
+    first = orc_files(lake)[0]
+    first.write_bytes(bytes(first.stat().st_size))
+
+    with pytest.raises(StandingFileUnreadable, match=first.name):
+        lake.pipeline(target={"format": "orc"}).compact(day(1), ALL_SMALL, "cli", NOW)
 
 
 @pytest.mark.follows("FormatNotJoined")

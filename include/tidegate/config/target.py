@@ -230,7 +230,7 @@ class TargetConfig(Section):
         compression = self.compression or kind.default_compression
         said = self.csv
         csv = CsvForm(said.header, said.delimiter, said.null_value, said.quote)
-        is_read_back = self.write == "upsert" or self.compaction is not None
+        is_read_back = self.write == "upsert"
         return PartFormat(
             self.format,
             compression,

@@ -112,8 +112,8 @@ class PartFormat(Value):
     sorted_by: tuple[SortKey, ...] | None = field(default=None, metadata={SPARSE: True})
     """The order of the rows, which some formats tell their readers; None: there is none."""
     is_read_back: bool | None = field(default=None, metadata={SPARSE: True})
-    """Whether the files are merged or joined later, so that Arrow has to read every value; None:
-    they are not."""
+    """Whether the files are merged later, so that Arrow has to read every value; None: they are
+    not."""
 
     @property
     def kind(self) -> FormatKind:

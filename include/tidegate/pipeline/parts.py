@@ -167,7 +167,8 @@ class PipelineParts(PipelineControl):
         if self.config.target.write == "upsert":
             proposer = Assembler(self.config, self.roots, self.storage, self._contents, units)
         rule = None if said is None else self.compaction_rule(said)
-        return Compactor(proposer, self._contents, units, rule)
+        may_be_unreadable = self.config.target.part_format.kind.may_be_unreadable
+        return Compactor(proposer, self._contents, units, rule, may_be_unreadable)
 
     def compaction_rule(self, said: CompactionConfig) -> CompactionRule:
         """Return when files are joined, and how large they become.

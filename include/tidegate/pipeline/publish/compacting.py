@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
+from tidegate.errors import StandingFileUnreadable
 from tidegate.model.counting import plans_of
 from tidegate.model.publication import Publication, PublishedFile
 from tidegate.model.wire import digest
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
     from tidegate.model.partition import Partition
     from tidegate.pipeline.publish.content import Contents
     from tidegate.pipeline.publish.units import Units
+
+
+_log = logging.getLogger(__name__)
 
 
 class Proposer(Protocol):
@@ -52,6 +57,8 @@ class Compactor:
     units: Units
     rule: CompactionRule | None
     """When a revision joins files by itself; None: never."""
+    may_be_unreadable: bool
+    """Whether files may have values that cannot be read here; they are left as they are."""
 
     def next_revision(
         self, partition: Partition, state: PartitionState, contributions: Sequence[Contribution]
@@ -81,13 +88,19 @@ class Compactor:
     def _joined(self, following: Publication, rule: CompactionRule) -> Publication:
         standing = self.contents.standing(following.partition)
         content = standing.content if standing else ()
-        chosen = bins(following.content, rule)
-        by_name = {file.name: file for file in following.content}
-        made = [
-            file
-            for names in chosen
-            for file in self._unit(following, content, [by_name[name] for name in names])
-        ]
+        files = following.content
+        while True:
+            chosen = bins(files, rule)
+            by_name = {file.name: file for file in files}
+            try:
+                made = [
+                    file
+                    for names in chosen
+                    for file in self._unit(following, content, [by_name[name] for name in names])
+                ]
+                break
+            except StandingFileUnreadable as refused:
+                files = self._without(refused, following, content, files)
         gone = {name for names in chosen for name in names}
         joined = replace(
             following,
@@ -95,6 +108,31 @@ class Compactor:
             removes=(*following.removes, *(file for file in content if file.name in gone)),
         )
         return difference(joined, content)
+
+    def _without(
+        self,
+        refused: StandingFileUnreadable,
+        following: Publication,
+        standing: Sequence[PublishedFile],
+        files: Sequence[PublishedFile],
+    ) -> tuple[PublishedFile, ...]:
+        """Return the files but the one that cannot be read, if it is as it was written.
+
+        Raises:
+            StandingFileUnreadable: it is missing or damaged.
+        """
+        stood = {file.name for file in standing}
+        for file, path in self._paths(following, stood, files):
+            if path == refused.path and self._is_as_written(file, path):
+                _log.warning("%s is not joined to others: %s", path, refused.problem)
+                return tuple(it for it in files if it.name != file.name)
+        raise refused
+
+    def _is_as_written(self, file: PublishedFile, path: str) -> bool:
+        """Return whether a file of a format with values that Arrow cannot read is undamaged."""
+        if not self.may_be_unreadable or not self.contents.storage.exists(path):
+            return False
+        return self.contents.storage.sha256(path) == file.sha256
 
     def _unit(
         self,
