@@ -30,6 +30,7 @@ from tidegate.ledger.holder import Holder
 from tidegate.ledger.windows import Windows
 from tidegate.model.instant import InstantRange
 from tidegate.model.plan import Window, WindowKind
+from tidegate.model.publication import Approval
 from tidegate.model.run import Run
 from tidegate.pipeline.load.loader import Loader
 from tidegate.pipeline.state.holders import process_owner
@@ -523,6 +524,33 @@ def test_planned_window_that_cannot_be_planned_anew_says_how_to_finish_it(
 
     publish(lake.pipeline())
     assert lake.ids()["dt=2026-02-01"] == lake.listed_ids()["dt=2026-02-01"] == ids
+
+
+def test_planned_window_that_an_erasure_lets_be_planned_anew_is_given_up_if_it_cannot(
+    lake: SmallLake, typed: Callable[[str], Result]
+) -> None:
+    ids = lake.commit({1: 4, 2: 1})[:4]
+    load(lake.pipeline())
+    ids += lake.commit({1: 2})
+    typed("tidegate plan orders")
+    ids += lake.commit({1: 3, 2: 1})[:3]
+    expire(lake, 0, 1)
+    erased = lake.pipeline()
+    erasure = erased.erasure("id = 1", "ada", NOW)
+    erased.erase(
+        erasure, Run("erase", "cli"), Approval(approved=True, by="ada", at=NOW, comment=""), local
+    )
+    with pytest.raises(SnapshotNotFound) as refused:
+        load(lake.pipeline(), owner=process_owner("cli"))
+
+    abandoned, again = commands(refused.value)
+    typed(f"{abandoned} --yes")
+    lake.keys = {"source": {"on_expired_cursor": "full_reload"}}
+    lake.pipeline()
+    typed(again)
+
+    publish(lake.pipeline())
+    assert lake.ids()["dt=2026-02-01"] == lake.listed_ids()["dt=2026-02-01"] == ids[1:]
 
 
 @pytest.mark.follows("PlannedOtherwise")

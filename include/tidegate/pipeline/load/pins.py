@@ -176,7 +176,8 @@ class Pins:
                 return "It brought no rows, so there is nothing to read again."
             again = rebuild_of(name, [item.partition for item in brought])
             return f"What it brought stays as it is. Read its partitions again with {again}."
-        if self._stored(sequence) is None:
+        stored = self._stored(sequence)
+        if stored is None:
             anew = f"`{command('load', name)}` takes from the checkpoint what is there now"
             uri = self.ledger.plans.uri(sequence)
             if uri is None or not (written := announces_in(self.storage, uri)):
@@ -186,11 +187,18 @@ class Pins:
                 "reached the ledger. Put `plan.json` and `splits.jsonl` back from a copy, or move "
                 f"{' and '.join(f'`{item}`' for item in written)} away from there: {anew} then."
             )
+        up = (
+            f"give it up with `{command('abandon', name, sequence)}`: `{command('load', name)}` "
+            "then goes on at the checkpoint, or says what to do if the source no longer has that."
+        )
+        if not self.changed_keys(stored.config):
+            return (
+                "It was planned before rows were erased, or with other versions of the libraries, "
+                f"and would have to be planned anew: {up}"
+            )
+        shown = command("plan", name, "--window", sequence, "--json")
         return (
             "It was planned with another configuration and is read as it was planned. Set the "
-            f"pipeline file back to what `{command('plan', name, '--window', sequence, '--json')}` "
-            f"shows under `config`, and finish the window with `{command('load', name)}`; where "
-            f"that is not possible, give it up with `{command('abandon', name, sequence)}`: "
-            f"`{command('load', name)}` then goes on at the checkpoint, or says what to do if the "
-            "source no longer has that."
+            f"pipeline file back to what `{shown}` shows under `config`, and finish the window "
+            f"with `{command('load', name)}`; where that is not possible, {up}"
         )

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from tidegate.pipeline.publish.content import Contents
     from tidegate.pipeline.publish.units import Units
 
-
 _log = logging.getLogger(__name__)
 
 
