@@ -269,6 +269,7 @@ REASONS = {
         "tidegate/pipeline/upkeep/lost_plans",
         "tidegate/pipeline/upkeep/past",
         "tidegate/pipeline/upkeep/report",
+        "tidegate/pipeline/upkeep/repeating",
         "tidegate/pipeline/upkeep/restore",
         "tidegate/pipeline/upkeep/sweeping",
     ),

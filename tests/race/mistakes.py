@@ -14,7 +14,7 @@ from tidegate.ledger.windows import Windows
 from tidegate.model.plan import WindowKind
 from tidegate.pipeline import Pipeline
 from tidegate.pipeline.state.behind import Watch
-from tidegate.pipeline.upkeep import restore
+from tidegate.pipeline.upkeep import repeating, restore
 from tidegate.source.hudi.files import TableFiles
 from tidegate.target.owner import Grounds
 
@@ -107,12 +107,12 @@ def backup_believed() -> None:
 
 def restored_by_the_clock() -> None:
     """Put in order what is restored by when its commands began."""
-    step = restore._Step
+    step = repeating._Step
 
     def wrong(turn: tuple[int, datetime], act: Callable[[], None]) -> Any:
         return step((0, turn[1]), act)
 
-    restore._Step = wrong  # type: ignore[misc, assignment]
+    repeating._Step = wrong  # type: ignore[misc, assignment]
 
 
 def gone_logs_are_empty() -> None:

@@ -18,7 +18,7 @@ from tidegate.pipeline.upkeep.differing import Differ, RevisionDifference
 from tidegate.pipeline.upkeep.fsck.findings import Findings
 from tidegate.pipeline.upkeep.history import SourceInstant, source_instants
 from tidegate.pipeline.upkeep.resetting import Resetter, Standing
-from tidegate.pipeline.upkeep.restore import Restored, Restorer
+from tidegate.pipeline.upkeep.restore import Restorer
 from tidegate.pipeline.upkeep.retiring import Retirer
 from tidegate.pipeline.upkeep.revision_files import RevisionFiles
 from tidegate.storage.temporary_folder import remove_left_folders
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from tidegate.model.publication import Approval
     from tidegate.model.run import Run
     from tidegate.pipeline.executors import ExecutorFactory
+    from tidegate.pipeline.upkeep.repeating import Restored
     from tidegate.pipeline.upkeep.sweeping import Garbage
     from tidegate.storage import Storage
 
