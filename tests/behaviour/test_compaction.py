@@ -128,6 +128,20 @@ def test_small_files_are_joined_after_a_replay_that_changed_nothing(lake: SmallL
     assert lake.ids() == lake.listed_ids() == {FIRST: [1, 2, 3, 4, 5, 6]}
 
 
+def test_files_joined_after_a_replay_that_changed_nothing_stay_joined(lake: SmallLake) -> None:
+    pipeline = grown(lake)
+    # Another size of files, and so another plan, with the same bytes.
+    replay(lake.pipeline(target={"rolling": {"file_size": "64MiB"}}), 1)
+    assert pipeline.ledger.partitions.get(day(1)).revision == 3
+    pipeline.compact(day(1), RULE, "cli", NOW)
+    (joined,) = files(lake)
+
+    grown(lake, 1)
+
+    assert joined in files(lake)
+    assert lake.ids() == {FIRST: [1, 2, 3, 4, 5, 6, 7, 8]}
+
+
 def test_what_was_joined_is_joined_again_and_still_taken_apart(lake: SmallLake) -> None:
     pipeline = grown(lake)
     pipeline.compact(day(1), RULE, "cli", NOW)
