@@ -64,13 +64,13 @@ def test_order_of_partition_keys_survives_json_with_sorted_keys(keys: list[str])
     ("said", "is_read_back"),
     [
         ({"format": "orc"}, None),
-        ({"format": "orc", "compaction": True}, True),
+        ({"format": "orc", "compaction": True}, None),
         ({"format": "orc", "write": "upsert", "keys": ["id"], "keys_stay": True}, True),
-        ({"compaction": True}, None),
+        ({"write": "upsert", "keys": ["id"], "keys_stay": True}, None),
     ],
     ids=["as staged", "joined", "merged", "format that is always read"],
 )
-def test_files_that_are_assembled_later_are_written_so_that_they_are_read_again(
+def test_files_that_are_merged_later_are_written_so_that_they_are_read_again(
     said: dict[str, Any], is_read_back: bool | None
 ) -> None:
     made = config(target={"path": "/out", "partition_by": {"dt": "day(at)"}, **said})
