@@ -26,6 +26,7 @@ from small_lake import (
     publish,
     published_ids,
 )
+from tidegate import read_committed
 from tidegate.cli.app import app
 from tidegate.errors import ListedFileChanged, MarkedFileWrong, SourceRewritten
 from tidegate.model.run import Run
@@ -73,6 +74,27 @@ class Folder:
         load(self.pipeline())
         publish(self.pipeline())
         return published_ids(self.lake.target)
+
+
+@pytest.mark.parametrize("names", [("id", "at", "email", "name"), ("name", "id", "email", "at")])
+def test_values_without_a_header_belong_to_the_columns_in_their_order(
+    tmp_path: Path, names: tuple[str, ...]
+) -> None:
+    values = {"id": "1", "at": "2026-02-01T00:00:00Z", "email": "ada@x", "name": "ada"}
+    lake = SmallLake(tmp_path, keys={"commit": {"trigger": "process-time"}})
+    folder = tmp_path / "landing"
+    folder.mkdir()
+    (folder / "1.csv").write_text(",".join(values[name] for name in names) + "\n")
+    kinds = {"id": "long", "at": "timestamp", "email": "string", "name": "string"}
+    columns = {name: kinds[name] for name in names}
+    lake.source = {"kind": "files", "path": str(folder), "format": "csv", "columns": columns}
+    lake.source["csv"] = {"header": False}
+
+    load(lake.pipeline())
+    publish(lake.pipeline())
+
+    (row,) = read_committed(lake.target).to_table().to_pylist()
+    assert (row["id"], row["email"], row["name"]) == (1, "ada@x", "ada")
 
 
 def rebuild(pipeline: Pipeline) -> None:

@@ -19,7 +19,7 @@ from tidegate.config.reading import TableReadConfig
 from tidegate.config.section import LocalPath, unique, words
 from tidegate.config.sources.every_kind import SourceConfig
 from tidegate.config.sources.text_files import (
-    ColumnTypeText,
+    ColumnTypes,
     CsvConfig,
     MetadataWord,
     RequiredMarker,
@@ -93,7 +93,7 @@ class FilesSourceConfig(SourceConfig):
     """The root directory of the files."""
     format: Annotated[SourceFormat, words(SourceFormat)] = "parquet"
     """Of all files that are read; `json` is one object per line (PC-O01)."""
-    columns: dict[str, ColumnTypeText] | None = Field(None, min_length=1)
+    columns: ColumnTypes | None = Field(None, min_length=1)
     """The columns of CSV and JSON files with their types, as in Spark; by default, those that the
     first files seem to have."""
     csv: CsvConfig | None = None

@@ -3,9 +3,17 @@
 from __future__ import annotations
 
 import codecs
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainSerializer,
+    WithJsonSchema,
+    model_validator,
+)
 
 from tidegate.config.column_types import parse_type
 from tidegate.config.section import Section
@@ -35,9 +43,24 @@ def _as_list(found: Any) -> Any:
     return [found] if isinstance(found, str) else found
 
 
+def _as_mapping(found: Any) -> Any:
+    """Read a list of mappings, as in a plan; what else it is stays."""
+    if isinstance(found, list) and all(isinstance(item, Mapping) for item in found):
+        return dict(pair for item in found for pair in item.items())
+    return found
+
+
 Character = Annotated[str, AfterValidator(_character)]
 ColumnTypeText = Annotated[str, AfterValidator(lambda text: str(parse_type(text)))]
 """A type as `parse_type` reads it, in one spelling."""
+# A list in plans: JSON with sorted keys would lose the order, in which files without a header have
+# their values.
+ColumnTypes = Annotated[
+    dict[str, ColumnTypeText],
+    BeforeValidator(_as_mapping),
+    PlainSerializer(lambda columns: [{name: kind} for name, kind in columns.items()]),
+]
+"""Columns with their types, in the order of the files."""
 
 
 class CsvConfig(Section):
