@@ -214,3 +214,81 @@ def test_more_combinations_of_values_than_can_be_kept_are_refused(lake: SmallLak
 
     with pytest.raises(ErasureInvalid, match="160,000 combinations"):
         opened.erasure(f"id in ({many}) and amount in ({many})", "ada", NOW)
+
+
+@pytest.mark.parametrize("source", ["files", "iceberg"])
+def test_rows_that_come_are_named_by_the_column_that_they_have_before_they_are_loaded(
+    lake: SmallLake, source: str
+) -> None:
+    if source == "files":
+        folder = lake.root / "files"
+        folder.mkdir()
+        lake.source = {"kind": "files", "path": str(folder)}
+        pq.write_table(pa.table({**ROWS, "email": ["ada@x", "bob@x"]}), folder / "1.parquet")
+        load(lake.pipeline())
+        publish(lake.pipeline())
+    else:
+        with_emails(lake)
+    assert erase(lake.pipeline(), "email = 'ada@x'") == []
+    if source == "files":
+        later = pa.table({**ROWS, "id": [3, 4], "mail": ["ada@x", "eve@x"]})
+        pq.write_table(later, folder / "2.parquet")
+    else:
+        with lake.table.update_schema() as change:
+            change.rename_column("email", "mail")
+        emails(lake, "mail", {3: "ada@x", 4: "eve@x"})
+    with pytest.raises(ErasedColumnGone):
+        load(lake.pipeline(), interval(1, 99999))
+
+    assert erase(lake.pipeline(), "mail = 'ada@x'", 1) == []
+
+    load(lake.pipeline(), interval(1, 99999))
+    publish(lake.pipeline())
+    assert lake.ids() == {DAY: [2, 4]}
+    assert everywhere(lake) == {2, 4}
+
+
+def test_rows_are_named_by_the_kind_of_values_that_comes(lake: SmallLake, folder: Path) -> None:
+    def opened(kind: str) -> Pipeline:
+        columns = {"id": "long", "at": "timestamp", "code": kind}
+        return lake.pipeline(source={"format": "csv", "columns": columns})
+
+    (folder / "1.csv").write_text(
+        "id,at,code\n1,2026-02-01T00:00:00Z,0042\n2,2026-02-01T00:00:00Z,7\n"
+    )
+    load(opened("long"))
+    publish(opened("long"))
+    (folder / "2.csv").write_text(
+        "id,at,code\n3,2026-02-01T00:00:00Z,0042\n4,2026-02-01T00:00:00Z,42\n"
+    )
+
+    # Of the rows that are published as numbers nobody knows which one it was.
+    again = opened("string")
+    assert erase(again, "code = '0042'") == []
+    assert lake.ids() == {DAY: [1, 2]}
+    assert again.lacking(again.erasure("code = '0042'", "ada", NOW)) == {DAY: 1}
+    load(again)
+    again = opened("string")
+    again.finish_load(again.rebuild([day(1)], RUN, NOW), NOW, local)
+    publish(again)
+    assert lake.ids() == {DAY: [2, 4]}
+
+
+def test_erasure_that_another_one_replaced_is_named_anew(lake: SmallLake) -> None:
+    opened = with_emails(lake)
+    assert erase(opened, "email = 'ada@x'") == []
+    assert erase(opened, None, 1) == []
+
+    anew = opened.erasure("email = 'ada@x'", "ada", NOW)
+    assert anew.number == 3
+    assert opened.erase(anew, RUN, ADA, local).left == ()
+    assert opened.erasure("email = 'ada@x'", "ada", NOW).number == 3
+
+
+def test_rows_that_wait_without_the_column_are_told(lake: SmallLake) -> None:
+    with_emails(lake)
+    emails(lake, "email", {3: "ada@x"})
+    opened = lake.pipeline(**WITHOUT)
+    load(opened, interval(2))
+
+    assert opened.lacking(opened.erasure("email = 'ada@x'", "ada", NOW)) == {DAY: 1}

@@ -361,3 +361,20 @@ def test_former_late_root_is_found_though_a_plan_is_lost(lake: SmallLake) -> Non
 
     published = lake.root / "published"
     assert kept_ids(published / "late") + kept_ids(published / "new") == [6]
+
+
+def test_file_that_a_restored_copy_brought_back_is_left_and_told(lake: SmallLake) -> None:
+    opened = grown(lake, 1)
+    (file,) = (lake.target / DAY_1).glob("*.parquet")
+    copy = lake.root / file.name
+    shutil.copy2(file, copy)
+    assert erase(opened, 1).left == ()
+    shutil.copy2(copy, file)
+
+    (left,) = opened.erase(None, RUN, ADA, local).left
+
+    assert left.path == str(file)
+    assert "move it out of the table" in left.done
+    file.unlink()
+    assert opened.erase(None, RUN, ADA, local).left == ()
+    assert lake.ids() == lake.listed_ids() == {DAY_1: [2]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import subprocess
@@ -346,3 +347,19 @@ def test_reading_text_loads_no_pandas(tmp_path: Path) -> None:
     ).stdout
 
     assert said.strip() == "[1, 1] False"
+
+
+@pytest.mark.parametrize("ending", WRITERS)
+def test_file_that_was_only_touched_is_read_again(tmp_path: Path, ending: str) -> None:
+    folder = Folder(tmp_path, ending)
+    first = folder.put("a", (1, 1))
+    folder.put("b", (2, 2))
+    assert folder.load_and_publish() == {FIRST: [1], SECOND: [2]}
+    folder.put("c", (3, 1))
+    os.utime(first, (1, 1))
+
+    rebuild(folder.pipeline())
+    publish(folder.pipeline())
+
+    assert published_ids(folder.lake.target) == {FIRST: [1], SECOND: [2]}
+    assert folder.load_and_publish() == {FIRST: [1, 3], SECOND: [2]}

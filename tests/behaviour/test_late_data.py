@@ -614,3 +614,21 @@ def test_every_late_window_of_assembled_files_is_asked_about(
     publish(pipeline)
 
     assert lake.ids() == {"dt=2026-02-01": [1, 2, 7]}
+
+
+@pytest.mark.parametrize("then", ["revise", "hold", "reject"])
+def test_late_rows_wait_for_the_approval_that_their_windows_were_planned_with(
+    lake: SmallLake, then: str
+) -> None:
+    opened, on_time = with_late_rows(lake, "propose")
+    publish(opened)
+    now = lake.pipeline(commit={"late_data": then})
+    now.reopen(day(1), NOW)
+
+    publish(now)
+
+    assert lake.ids()[DAY_1] == on_time
+    assert now.ledger.partitions.get(day(1)).pending == "held"
+    decide(now, day(1))
+    publish(now)
+    assert lake.ids()[DAY_1] == [*on_time, 6, 7]

@@ -143,12 +143,12 @@ def _done(pipeline: str, report: ErasureReport) -> Iterator[Any]:
 
 
 def _lacking(opened: "Pipeline", erasure: Erasure | None) -> Iterator[str]:
-    """Say which published files do not tell such rows: they may have them all the same."""
+    """Say which files do not tell such rows: they may have them all the same."""
     found = opened.lacking(erasure) if erasure is not None else {}
     if erasure is not None and found:
         named = " or ".join(f"'{name}'" for name in erasure.columns)
         yield (
-            f"{wording.plural(sum(found.values()), 'published file')} of "
+            f"{wording.plural(sum(found.values()), 'file')}, published or waiting for it, of "
             f"{wording.listed(sorted(found))} "
             f"{'has' if sum(found.values()) == 1 else 'have'} no column {named}, or values of "
             "another kind in it, so that rows of them may be left. If it had another name then, "

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 from tidegate.commit.partition_time import PartitionClock
-from tidegate.errors import FormatNotJoined, PlacesMoved
+from tidegate.errors import FormatNotJoined, PlacesMoved, TidegateError
 from tidegate.pipeline.control import PipelineControl
 from tidegate.pipeline.load.announce import Announcer
 from tidegate.pipeline.load.changed_files import ChangedRows
@@ -26,7 +26,7 @@ from tidegate.pipeline.publish.undoing import Undoer
 from tidegate.pipeline.publish.units import Units
 from tidegate.pipeline.state.kept_ledger import keeping_ledger_open
 from tidegate.pipeline.state.late_root import own_late_root
-from tidegate.pipeline.state.reading import filter_columns
+from tidegate.pipeline.state.reading import Reading, filter_columns
 from tidegate.pipeline.state.work import adopt, check_owner
 from tidegate.pipeline.upkeep.erasing.at_work import AtWork
 from tidegate.pipeline.upkeep.erasing.eraser import Eraser
@@ -35,6 +35,8 @@ from tidegate.pipeline.upkeep.erasing.naming import NamedRows
 from tidegate.pipeline.upkeep.erasing.staged_forms import StagedForms
 from tidegate.pipeline.upkeep.erasing.waiting import WaitingRows
 from tidegate.pipeline.upkeep.forgotten import Forgotten
+from tidegate.pipeline.upkeep.fsck.strays import Strays
+from tidegate.pipeline.upkeep.fsck.ways_out import WaysOut
 from tidegate.pipeline.upkeep.lost_announces import LostAnnounces
 from tidegate.pipeline.upkeep.sweeping import Sweeper
 from tidegate.source import open_source
@@ -44,6 +46,8 @@ from tidegate.target.compaction import CompactionRule
 
 if TYPE_CHECKING:
     from datetime import datetime
+
+    import pyarrow as pa
 
     from tidegate.config import CompactionConfig, SourceConfig
     from tidegate.gate import SparkFrame
@@ -142,7 +146,9 @@ class PipelineParts(PipelineControl):
         waiting = WaitingRows(roots, ledger, storage, contents, forms, self._committer)
         at_work = AtWork(config, roots, ledger, storage, self.life_of)
         kept = KeptRows(config, roots, ledger, storage, contents, forms, at_work)
-        return Eraser(roots, ledger, storage, standing, waiting, kept)
+        ways_out = WaysOut(config.name, roots, ledger, storage, contents)
+        strays = Strays(config, roots, ledger, storage, contents, self._watch, ways_out)
+        return Eraser(roots, ledger, storage, standing, waiting, kept, strays)
 
     @property
     def _named_rows(self) -> NamedRows:
@@ -219,6 +225,16 @@ class PipelineParts(PipelineControl):
         return Sweeper(
             self.config, self.roots, self.ledger, self.storage, self._watch, self.life_of
         )
+
+    def coming_columns(self, now: datetime) -> pa.Schema | None:
+        """Return the columns of the rows that the next load reads; None if that is not known."""
+        state = self.ledger.pipeline.find()
+        identity, checkpoint = (state.source_identity, state.checkpoint) if state else (None, None)
+        try:
+            pin = self.source.timeline.pin(now, identity, after=checkpoint)
+            return Reading.of(self.config.source, self.source, pin).schema
+        except TidegateError:
+            return None
 
     def looking(self) -> Self:
         """Return the same pipeline for looking only: files that it writes stay in memory."""

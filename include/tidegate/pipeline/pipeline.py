@@ -152,7 +152,8 @@ class Pipeline(LoadSteps, PublishSteps):
                 directory are not the pipeline's own.
         """
         self.own(now)
-        return self._named_rows.named(where, by, now, comment, instead)
+        comes = self.looking().coming_columns(now) if where is not None else None
+        return self._named_rows.named(where, by, now, comment, instead, comes)
 
     def is_erasing(self) -> bool:
         """Return whether an erasure was written down that is not done everywhere."""
@@ -166,7 +167,7 @@ class Pipeline(LoadSteps, PublishSteps):
 
     @keeping_ledger_open
     def lacking(self, erasure: Erasure) -> Mapping[str, int]:
-        """Return partition → its published files that do not tell the rows of an erasure."""
+        """Return partition → its files that do not tell the rows of an erasure."""
         return self._eraser.lacking(erasure)
 
     @keeping_ledger_open

@@ -85,18 +85,14 @@ class ErasedRows:
     """The rows that some erasures name, in batches of one schema.
 
     Args:
-        erasures: in any order; those of columns that the schema does not have name no row.
+        erasures: in any order; those whose rows cannot be told by the schema name none.
         schema: of the batches.
     """
 
     def __init__(self, erasures: Iterable[Erasure], schema: pa.Schema) -> None:
         by_columns: dict[tuple[tuple[str, ...], str], list[Fingerprint]] = defaultdict(list)
         for item in erasures:
-            fits = bool(item.columns) and all(
-                name in schema.names and erasable_problem(schema.field(name).type) is None
-                for name in item.columns
-            )
-            if fits:
+            if item.columns and untold(item, schema) is None:
                 by_columns[item.columns, item.salt] += item.rows
         self._named = [_Named(columns, salt, rows) for (columns, salt), rows in by_columns.items()]
         self.columns = tuple(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, BinaryIO
 
 from tidegate.physical.arrays import no_rows
-from tidegate.read.erased_rows import ErasedRows
+from tidegate.read.erased_rows import ErasedRows, untold
 from tidegate.stage.part_file import PartFileWriter
 from tidegate.stage.standing_rows import batch_rows, opened
 
@@ -41,6 +41,22 @@ def erased_in(
             return 0
         batches = file.batches(erased.columns, batch_rows(file, erased.columns))
         return sum(int(erased.mask(batch).sum()) for batch in batches)
+
+
+def tells(path: str, form: PartFormat, columns: pa.Schema | None, erasure: Erasure) -> bool:
+    """Return whether the columns of a file tell which of its rows an erasure names.
+
+    Args:
+        path: of the file.
+        form: how it was written.
+        columns: of the file, as its plan had them; None: as the file says.
+        erasure: that names rows.
+
+    Raises:
+        StandingFileUnreadable: the file is missing or damaged.
+    """
+    with opened(path, form, columns) as file:
+        return untold(erasure, file.schema) is None
 
 
 def write_without(

@@ -9,9 +9,7 @@ from tidegate.model.counting import plans_of
 from tidegate.model.erasure import ErasedFile
 from tidegate.model.publication import Outcome, Publication, PublishedFile, Verdict
 from tidegate.model.wire import digest
-from tidegate.read.erased_rows import untold
-from tidegate.stage.erased_in import erased_in
-from tidegate.stage.standing_rows import opened
+from tidegate.stage.erased_in import erased_in, tells
 from tidegate.target.compaction import apart
 from tidegate.target.content import difference
 
@@ -77,8 +75,7 @@ class StandingRows:
         folder, columns, lacking = self.roots.partition(partition), self._columns(standing), 0
         for file in standing.content:
             path = f"{folder}/{file.name}"
-            with opened(path, self._form(file), columns[file.name]) as rows:
-                lacking += untold(erasure, rows.schema) is not None
+            lacking += not tells(path, self._form(file), columns[file.name], erasure)
         return lacking
 
     def erase(

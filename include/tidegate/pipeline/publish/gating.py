@@ -8,7 +8,8 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from tidegate.errors import ContentUnreadable
+from tidegate.config.late_data import LateDataConfig
+from tidegate.errors import ContentUnreadable, StateFileDamaged, StateFileLost
 from tidegate.gate import GateInput, check, load_suite, prepare
 from tidegate.model.publication import (
     CheckResult,
@@ -18,6 +19,7 @@ from tidegate.model.publication import (
 from tidegate.model.wire import pretty
 from tidegate.physical.parts import PartFiles
 from tidegate.pipeline.publish.judged import LATE_CHECK, asking, is_news, new_windows
+from tidegate.pipeline.state.plan_files import read_plan
 from tidegate.stage import layout
 from tidegate.target.schema import unified
 
@@ -127,17 +129,25 @@ class Gatekeeper:
         return new_windows(publication, standing.contributions if standing else {})
 
     def _late_rows(self, partition: Partition, publication: Publication) -> Iterator[CheckResult]:
-        """Ask a person about late rows, if the pipeline file says so (PC-L05)."""
-        if self.config.commit.late_data.policy != "propose":
-            return
+        """Ask a person about late rows whose windows were planned to ask (PC-L05)."""
         added = self._new_windows(publication)
         known = self.ledger.contributions.to(partition)
-        late = [item for item in known if item.window in added and is_news(item)]
+        news = [item for item in known if item.window in added and is_news(item)]
+        late = [item for item in news if self._late_policy(item) == "propose"]
         if late:
             windows = ", ".join(str(item.window) for item in late)
             rows = sum(item.rows for item in late)
             observed = f"{rows:,} late rows of {'windows' if late[1:] else 'window'} {windows}"
             yield CheckResult(LATE_CHECK, "critical", False, observed, "a person's approval")
+
+    def _late_policy(self, item: Contribution) -> str:
+        """Return what its window's plan says about late rows; that of now if the plan is lost."""
+        uri = layout.plan_root(self.roots.work, item.window, item.plan_digest)
+        try:
+            planned = read_plan(self.storage, uri).config["commit"]["late_data"]
+        except (StateFileLost, StateFileDamaged):
+            return self.config.commit.late_data.policy
+        return LateDataConfig.model_validate(planned).policy
 
 
 def failed_rules(contribution: Contribution, partition_rows: int) -> Iterator[tuple[str, str]]:

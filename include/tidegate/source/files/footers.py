@@ -180,9 +180,10 @@ class Footers:
     def _read(
         self, file: ListedFile, column: str | None, pinned: pa.Schema | None = None
     ) -> Footer:
-        # A text would be hashed once more; whoever reads its rows does.
-        size, modified, tail = file[1:] if self._format.tells_rows else (*file[1:3], "")
-        path = self._path(file)
+        path, (size, modified, tail) = self._path(file), file[1:]
+        if not self._format.tells_rows and is_as_listed(path, size, modified):
+            # A text would be hashed once more; whoever reads its rows does.
+            tail = ""
         with open_listed(path, size, modified, tail, self._format, pinned) as opened:
             schema = opened.schema
             # Most files have equal ones.

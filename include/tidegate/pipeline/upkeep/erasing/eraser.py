@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tidegate.pipeline.state.places import Roots
     from tidegate.pipeline.upkeep.erasing.kept import KeptRows
     from tidegate.pipeline.upkeep.erasing.waiting import ReadAgain, WaitingRows
+    from tidegate.pipeline.upkeep.fsck.strays import Strays
     from tidegate.storage import Storage
 
 
@@ -38,6 +39,7 @@ class Eraser:
     standing: StandingRows
     waiting: WaitingRows
     kept: KeptRows
+    strays: Strays
 
     def look(self, named: Sequence[Erasure]) -> ErasureLook:
         """Find the published files that have erased rows, and the staged ones."""
@@ -53,17 +55,17 @@ class Eraser:
         return ErasureLook(tuple(found), tuple(unread))
 
     def lacking(self, erasure: Erasure) -> dict[str, int]:
-        """Return partition → its published files whose columns do not tell the rows of an erasure.
+        """Return partition → its files whose columns do not tell the rows of an erasure.
 
-        They may have such rows, under another name of a column.
+        They may have such rows, under another name of a column. They are published, or wait for it.
         """
-        found = {}
+        found: dict[str, int] = {}
         for item in self.ledger.known_partitions():
             # A file that cannot be read is told by `look`.
             with contextlib.suppress(TidegateError):
-                found[str(item.state.partition)] = self.standing.lacking(
-                    item.state.partition, erasure
-                )
+                partition = item.state.partition
+                found[str(partition)] = self.standing.lacking(partition, erasure)
+                found[str(partition)] += self.waiting.lacking(item, erasure)
         return {name: files for name, files in found.items() if files}
 
     def erase(
@@ -94,6 +96,7 @@ class Eraser:
         files += self._from_standing(named, said, owner, told, left)
         told("looking through files that are kept")
         files += self.kept.erase(named, left, owner, said.at)
+        left += self._unknown()
         numbers = tuple(item.number for item in named)
         report = ErasureReport(numbers, tuple(files), tuple(left), said.at)
         if not left:
@@ -123,6 +126,12 @@ class Eraser:
                     yield from self.standing.erase(partition, named, said, owner, said.at)
             except TidegateError as refused:
                 left.append(self._whole(partition, refused))
+
+    def _unknown(self) -> Iterator[ErasedFile]:
+        """Yield part files in the table that no revision names, as a restored copy brings them."""
+        for name in filter(layout.is_part_file, self.strays.found(set())):
+            finding = self.strays.finding(name)
+            yield ErasedFile(finding.where, 0, finding.text)
 
     def _whole(self, partition: Partition, refused: TidegateError) -> ErasedFile:
         return ErasedFile(self.roots.partition(partition), 0, str(refused), str(partition))

@@ -54,6 +54,7 @@ class NamedRows:
         now: datetime,
         comment: str = "",
         instead: Sequence[int] = (),
+        comes: pa.Schema | None = None,
     ) -> Erasure:
         """Return the erasure that a condition describes: a new one, or the one that it was before.
 
@@ -63,10 +64,11 @@ class NamedRows:
             now: the clock.
             comment: why.
             instead: numbers of earlier ones whose columns later windows need not have any more.
+            comes: the columns of the rows that the next load reads; None if that is not known.
 
         Raises:
             ErasureInvalid: an earlier one does not exist, or the condition does not name values of
-                columns in the published files.
+                columns in the published files, or in the rows that come.
         """
         known = erasures(self.storage, self.roots.work)
         # The same salt in all of them tells an erasure that was named before.
@@ -75,12 +77,17 @@ class NamedRows:
         if missing:
             problem = f"no erasure {missing[0]}; there are {len(known) or 'none'}"
             raise ErasureInvalid(where=where or "", problem=problem)
-        columns, since = self._values(where) if where is not None else ({}, self._checkpoint())
+        if where is not None:
+            columns, since = self._values(where, comes)
+        else:
+            columns, since = {}, self._checkpoint()
         rows = _combined(where or "", columns, salt)
         kinds = tuple(kind_of(values.type) for values in columns.values())
         said = (tuple(columns), kinds, salt, rows)
         made = Erasure(len(known) + 1, *said, by, now, comment, since, tuple(instead) or None)
-        return next((item for item in known if _said(item) == _said(made)), made)
+        over = {number for item in known for number in item.instead or ()}
+        lasting = (item for item in known if item.number not in over)
+        return next((item for item in lasting if _said(item) == _said(made)), made)
 
     def _checkpoint(self) -> Instant:
         """Return the instant after which rows come that are to be read without an erasure.
@@ -94,26 +101,26 @@ class NamedRows:
             raise ErasureInvalid(where="", problem=problem)
         return state.checkpoint
 
-    def _values(self, where: str) -> tuple[dict[str, pa.Array], Instant | None]:
+    def _values(
+        self, where: str, comes: pa.Schema | None
+    ) -> tuple[dict[str, pa.Array], Instant | None]:
         """Return column → values, in the order of the columns' names.
 
         And the instant after which rows lack one of the columns; None if the newest have them all.
         """
-        schema, since = self._schema(where)
-        for name in sorted(set(schema.names).intersection(_named(where))):
-            problem = erasable_problem(schema.field(name).type)
-            if problem is not None:
-                raise ErasureInvalid(where=where, problem=f"in column '{name}': {problem}")
+        columns, since = self._columns(where)
         try:
-            found = equalities(Predicate.parse(where, schema, "--where"))
-        except PredicateInvalid as refused:
-            raise ErasureInvalid(where=where, problem=refused.problem) from refused
-        if found is None:
-            raise ErasureInvalid(where=where, problem="a condition that names no values")
-        arrays = {name: _cast(where, schema.field(name), found[name]) for name in sorted(found)}
-        return arrays, since
+            return _values_of(where, columns), since
+        except ErasureInvalid:
+            if comes is None:
+                raise
+        try:
+            # A column that was renamed, or whose values are of another kind by now.
+            return _values_of(where, comes), None
+        except ErasureInvalid:
+            return _values_of(where, columns), since
 
-    def _schema(self, where: str) -> tuple[pa.Schema, Instant | None]:
+    def _columns(self, where: str) -> tuple[pa.Schema, Instant | None]:
         """Return the columns of the newest window that has all that a condition names.
 
         And the end of that window if newer ones lack one of them. If none has them all, the columns
@@ -148,6 +155,25 @@ class NamedRows:
                 return stored
             # Another process took the number.
             erasure = replace(erasure, number=erasure.number + 1)
+
+
+def _values_of(where: str, columns: pa.Schema) -> dict[str, pa.Array]:
+    """Return column → the values that a condition names, in the order of the columns' names.
+
+    Raises:
+        ErasureInvalid: it does not name values of these columns.
+    """
+    for name in sorted(set(columns.names).intersection(_named(where))):
+        problem = erasable_problem(columns.field(name).type)
+        if problem is not None:
+            raise ErasureInvalid(where=where, problem=f"in column '{name}': {problem}")
+    try:
+        found = equalities(Predicate.parse(where, columns, "--where"))
+    except PredicateInvalid as refused:
+        raise ErasureInvalid(where=where, problem=refused.problem) from refused
+    if found is None:
+        raise ErasureInvalid(where=where, problem="a condition that names no values")
+    return {name: _cast(where, columns.field(name), found[name]) for name in sorted(found)}
 
 
 def _cast(where: str, column: pa.Field, values: pl.Series) -> pa.Array:
@@ -193,7 +219,7 @@ def _combined(where: str, columns: Mapping[str, pa.Array], salt: str) -> tuple[F
 
 def _said(erasure: Erasure) -> tuple[object, ...]:
     """Return what an erasure says, whoever said it."""
-    return erasure.columns, erasure.salt, erasure.rows, erasure.since, erasure.instead
+    return erasure.columns, erasure.kinds, erasure.rows, erasure.since, erasure.instead
 
 
 def _named(where: str) -> set[str]:

@@ -9,7 +9,7 @@ from tidegate.errors import TidegateError
 from tidegate.model.counting import counting, set_aside
 from tidegate.model.erasure import ErasedFile
 from tidegate.stage import layout
-from tidegate.stage.erased_in import erased_in
+from tidegate.stage.erased_in import erased_in, tells
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -60,6 +60,19 @@ class WaitingRows:
                 except TidegateError as refused:
                     root = layout.plan_root(self.roots.work, brought.window, brought.plan_digest)
                     left.append(ErasedFile(root, 0, str(refused), str(brought.partition)))
+
+    def lacking(self, item: KnownPartition, erasure: Erasure) -> int:
+        """Count the staged files of a partition whose columns do not tell the rows of an erasure.
+
+        Raises:
+            StandingFileUnreadable: a file is damaged.
+        """
+        return sum(
+            not tells(path, *self.forms.of(path), erasure)
+            for brought in coming(item)
+            for part in self.contents.parts_of(brought)
+            if self.storage.exists(path := f"{self.roots.work}/{part.staged}")
+        )
 
     def _staged(self, brought: Contribution, named: Sequence[Erasure]) -> Iterator[ErasedFile]:
         for part in self.contents.parts_of(brought):
