@@ -28,6 +28,7 @@ from small_lake import (
     stamps,
     stand_as_before,
 )
+from tidegate import read_committed
 from tidegate.cli.app import app
 from tidegate.errors import ErasedSince, ErasureUnfinished, UndoImpossible
 from tidegate.model.run import Run
@@ -378,3 +379,17 @@ def test_file_that_a_restored_copy_brought_back_is_left_and_told(lake: SmallLake
     file.unlink()
     assert opened.erase(None, RUN, ADA, local).left == ()
     assert lake.ids() == lake.listed_ids() == {DAY_1: [2]}
+
+
+def test_rows_stay_erased_after_a_reset_to_another_target(lake: SmallLake) -> None:
+    opened = grown(lake, 2)
+    assert erase(opened, 1, 3).left == ()
+    moved = lake.pipeline(target={"path": str(lake.root / "published" / "elsewhere")})
+
+    moved.drop("cli", NOW)
+    load(moved)
+    publish(moved)
+
+    table = read_committed(lake.root / "published" / "elsewhere").to_table()
+    assert sorted(table["id"].to_pylist()) == [2, 4]
+    assert moved.erase(None, RUN, ADA, local).left == ()

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from crash.faults import Stopper, stopping_storage
-from small_lake import NOW, SmallLake, day, interval, known, load, local, publish
+from small_lake import DAY_1, NOW, SmallLake, day, interval, known, load, local, publish
 from tidegate import read_committed
-from tidegate.errors import ConfigInvalid, RebuildOfOverwritten
+from tidegate.errors import ConfigInvalid, RebuildOfOverwritten, SourceRewritten
 from tidegate.model.partition import Partition
 from tidegate.model.run import Run
 
@@ -314,3 +315,27 @@ def test_restored_ledger_folds_the_same_content(lake: SmallLake) -> None:
     publish(pipeline)
 
     assert lake.ids() == {"dt=2026-02-01": second}
+
+
+def test_changed_file_is_corrected_by_another_one_that_replaces_its_partitions(
+    lake: SmallLake,
+) -> None:
+    def bring(name: str, *ids: int) -> None:
+        at = [DAY_1] * len(ids)
+        pq.write_table(pa.table({"id": ids, "at": at, "amount": ids}), folder / name)
+
+    folder = lake.root / "files"
+    folder.mkdir()
+    lake.source = {"kind": "files", "path": str(folder)}
+    bring("1.parquet", 1, 2)
+    next_revision(lake)
+    bring("1.parquet", 1, 3)
+    with pytest.raises(SourceRewritten, match="in another file, whose window replaces"):
+        load(lake.pipeline())
+    with pytest.raises(RebuildOfOverwritten):
+        lake.pipeline().rebuild([day(1)], Run("again", "cli"), NOW)
+
+    bring("2.parquet", 1, 3)
+
+    ignoring = {"source": {"on_changed_file": "ignore"}}
+    assert next_revision(lake, **ignoring) == {"dt=2026-02-01": [1, 3]}

@@ -63,6 +63,12 @@ class ChangedRows:
     def _remedy(
         self, changed: ChangedFiles, concerned: AbstractSet[Partition], known: Sequence[Partition]
     ) -> str:
+        if self.config.target.write == "overwrite":
+            return (
+                f"`{command('reset', self.ledger.name)}`, after which each partition has the rows "
+                "of all files together; or bring the rows of now in another file, whose window "
+                "replaces their partitions, and let those of before stay as said below"
+            )
         them = f"these {len(changed.paths)} files" if len(changed.paths) > 1 else "it"
         if not concerned and not known:
             return f"`{command('reset', self.ledger.name)}`: no partition has rows of {them} yet"

@@ -254,9 +254,17 @@ class Resetter:
                 self.storage.delete(f"{late}/{name}")
         self.drop_work(roots)
         if roots != self.roots:
+            self._keep_erasures(roots)
             roots.grounds(self.storage).give_up()
         target = self.storage.real_path(self.roots.target)
         clear_rows(self.ledger, before, self.config.identity(), target)
+
+    def _keep_erasures(self, roots: Roots) -> None:
+        """Let the work directory of now know what was erased while the pipeline used another."""
+        before = layout.erasures_root(roots.work)
+        for name in self.storage.list_names(before):
+            path = f"{layout.erasures_root(self.roots.work)}/{name}"
+            self.storage.write_once(path, self.storage.read_bytes(f"{before}/{name}"))
 
     def _drop_empty(self, target: str, names: list[str]) -> None:
         """Remove the directories of the pipeline's partitions in which nothing is left.
