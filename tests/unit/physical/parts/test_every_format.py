@@ -24,6 +24,7 @@ FINITE = st.floats(allow_nan=False, allow_infinity=False)
 EPOCH, LATE = datetime(1970, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 MOMENTS = st.datetimes(EPOCH.replace(tzinfo=None), LATE.replace(tzinfo=None))
 SECONDS = MOMENTS.map(lambda found: found.replace(microsecond=0))
+GREGORIAN = st.dates(date(1582, 10, 15), date(9999, 12, 31))
 EARLY = datetime(1901, 1, 1, tzinfo=UTC)
 COLUMNS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
     "flag": (pa.bool_(), st.booleans()),
@@ -83,7 +84,7 @@ TIMES: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
 }
 HELD = {
     "parquet": {**COLUMNS, **NESTED, **MAPS, **BYTES, **UNSIGNED, **TIMES},
-    "orc": {**COLUMNS, **NESTED, **MAPS, **BYTES},
+    "orc": {**COLUMNS, **NESTED, **MAPS, **BYTES, "day": (pa.date32(), GREGORIAN)},
     "csv": {**COLUMNS, **UNSIGNED, **TIMES},
     "json": {**COLUMNS, **NESTED, **UNSIGNED},
     "avro": {**COLUMNS, **NESTED, **MAPS, **BYTES, **UNSIGNED, **TIMES},
@@ -192,6 +193,8 @@ def test_numbers_that_are_not_finite_come_back(form: PartFormat, tmp_path: Path)
             pa.timestamp("ms", "UTC"),
             "x >= '1677-09-22'",
         ),
+        ("orc", [date(1582, 10, 14)], pa.date32(), "x >= '1582-10-15'"),
+        ("orc", [datetime(1, 1, 1, tzinfo=UTC)], pa.timestamp("us", "UTC"), "x >= '1582-10-15'"),
     ],
     ids=[
         "NaN",
@@ -201,6 +204,8 @@ def test_numbers_that_are_not_finite_come_back(form: PartFormat, tmp_path: Path)
         "nested time",
         "beyond nanoseconds",
         "before nanoseconds",
+        "day of another calendar",
+        "time of another calendar",
     ],
 )
 def test_value_that_a_format_cannot_spell_is_refused_by_its_column(

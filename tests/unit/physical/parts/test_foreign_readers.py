@@ -163,13 +163,16 @@ def test_json_lines_are_read_by_the_standard_library_and_duckdb(tmp_path: Path) 
 
 @pytest.mark.parametrize("compression", KINDS["orc"].extensions)
 def test_orc_is_read_by_arrow(tmp_path: Path, compression: str) -> None:
-    path = written(tmp_path, MAPPED, PartFormat("orc", compression))
+    # Earlier days are refused.
+    days = pa.array([date(2026, 1, 31), date(1582, 10, 15), None])
+    rows = MAPPED.set_column(MAPPED.schema.get_field_index("day"), "day", days)
+    path = written(tmp_path, rows, PartFormat("orc", compression))
 
     found = orc.read_table(path)
 
-    for name in MAPPED.schema.names:
-        same = found.column(name).cast(MAPPED.schema.field(name).type)
-        assert same.to_pylist() == [row[name] for row in twice(MAPPED)]
+    for name in rows.schema.names:
+        same = found.column(name).cast(rows.schema.field(name).type)
+        assert same.to_pylist() == [row[name] for row in twice(rows)]
 
 
 @pytest.mark.parametrize("compression", ["deflate", "none"])
