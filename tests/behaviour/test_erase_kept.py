@@ -30,7 +30,7 @@ from small_lake import (
 )
 from tidegate import read_committed
 from tidegate.cli.app import app
-from tidegate.errors import ErasedSince, ErasureUnfinished, UndoImpossible
+from tidegate.errors import ErasedSince, ErasureUnfinished, StateFileLost, UndoImpossible
 from tidegate.model.run import Run
 from tidegate.pipeline.state.holders import process_owner
 from tidegate.storage import LocalStorage, OsCalls
@@ -393,3 +393,32 @@ def test_rows_stay_erased_after_a_reset_to_another_target(lake: SmallLake) -> No
     table = read_committed(lake.root / "published" / "elsewhere").to_table()
     assert sorted(table["id"].to_pylist()) == [2, 4]
     assert moved.erase(None, RUN, ADA, local).left == ()
+
+
+@pytest.mark.parametrize("lost", [1, 2])
+def test_erasure_whose_file_is_lost_is_found_and_named_once_more(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch, lost: int
+) -> None:
+    opened = grown(lake, 2)
+    assert erase(opened, 1).left == ()
+    assert erase(opened, 3).left == ()
+    (lake.work / "erasures" / f"{lost:06d}.json").unlink()
+    lake.commit({1: 1})
+
+    (finding,) = lake.pipeline().findings()
+    with pytest.raises(StateFileLost) as refused:
+        load(lake.pipeline(), interval(3))
+
+    told = f"--instead {lost} --where"
+    assert told in str(finding)
+    assert told in str(refused.value)
+    lake.found_by_name(monkeypatch)
+    condition = f"id = {1 if lost == 1 else 3}"
+    typed = ["erase", "orders", "--instead", str(lost), "--where", condition, "--yes"]
+    assert CliRunner().invoke(app, typed).exit_code == 0
+    assert list(lake.pipeline().findings()) == []
+    load(lake.pipeline(), interval(3))
+    again = lake.pipeline()
+    again.finish_load(again.rebuild([day(1)], RUN, NOW), NOW, local)
+    publish(again)
+    assert lake.ids() == {DAY_1: [2, 4, 5]}

@@ -276,6 +276,11 @@ def number_of_erasure(name: str) -> int | None:
     return int(number) if number.isdecimal() and rest == "json" else None
 
 
+def is_erasure_file(path: str) -> bool:
+    """Return whether a path is that of an erasure or of a report."""
+    return posixpath.basename(posixpath.dirname(path)) == ERASURES
+
+
 def erasure_report(work: str, number: int, at: str) -> str:
     """Return the path of the report of a call that erased all rows up to an erasure."""
     return posixpath.join(work, ERASURES, f"{number:06d}-{at}.report.json")

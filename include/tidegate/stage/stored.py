@@ -89,6 +89,10 @@ def _remedy(path: str) -> str:
     if window is not None and not layout.is_sealed_file(posixpath.basename(path)):
         replay = command("replay", "PIPELINE", window)
         return f"read its window again with `{replay}`, then publish with {publish}"
+    erasure = layout.number_of_erasure(posixpath.basename(path))
+    if erasure is not None and layout.is_erasure_file(path):
+        instead = command("erase", "PIPELINE", "--instead", erasure, "--where", "CONDITION")
+        return f"name its rows once more with `{instead}`"
     if layout.is_start_file(path):
         load = f"`{command('load', 'PIPELINE')}`"
         return f"remove it, and load with {load}, which begins where `source.start` says now"

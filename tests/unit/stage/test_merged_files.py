@@ -182,7 +182,9 @@ def written(
 
 def erased(*keys: int) -> Erasure:
     rows = fingerprints([pa.array(keys, pa.int64())], "s")
-    return Erasure(1, ("id",), "s", rows, "ada", datetime(2026, 6, 1, tzinfo=UTC))
+    return Erasure(
+        1, ("id",), ("whole numbers",), "s", rows, "ada", datetime(2026, 6, 1, tzinfo=UTC)
+    )
 
 
 def merge(

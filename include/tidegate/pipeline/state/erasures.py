@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tidegate.errors import ErasedSince
+from tidegate.errors import ErasedSince, StateFileLost
 from tidegate.model.erasure import Erasure
 from tidegate.model.plan import WindowKind
 from tidegate.stage import layout
 from tidegate.stage.stored import read_stored
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
 
     from tidegate.model.instant import Instant
     from tidegate.model.plan import ScanPlan, Window
@@ -20,26 +20,38 @@ if TYPE_CHECKING:
 
 def newest_erasure(storage: Storage, work: str) -> int | None:
     """Return the number of the newest erasure; None if nothing was erased."""
-    return max(_numbers(storage, work), default=None)
+    names = storage.list_names(layout.erasures_root(work))
+    told = filter(None, map(layout.reported_erasure, names))
+    return max((*_numbers(storage, work), *told), default=None)
 
 
-def erasures(storage: Storage, work: str, until: int | None = None) -> tuple[Erasure, ...]:
+def erasures(
+    storage: Storage, work: str, until: int | None = None, without: Collection[int] = ()
+) -> tuple[Erasure, ...]:
     """Return the erasures of a pipeline.
 
     Args:
         storage: of the work directory.
         work: the work directory.
         until: the number of the last one; by default the newest.
+        without: those that may be gone, because their rows are being named once more.
 
     Raises:
         StateFileDamaged: one cannot be read.
-        StateFileLost: one is gone.
+        StateFileLost: one is gone, and no later one names the same rows.
     """
     last = newest_erasure(storage, work) if until is None else until
-    return tuple(
-        read_stored(storage, layout.erasure_file(work, number), Erasure)
-        for number in range(1, (last or 0) + 1)
-    )
+    found, lost = [], {}
+    for number in range(1, (last or 0) + 1):
+        try:
+            found.append(read_stored(storage, layout.erasure_file(work, number), Erasure))
+        except StateFileLost as gone:
+            lost[number] = gone
+    named = {number for item in found if item.columns for number in item.instead or ()}
+    for number, refused in lost.items():
+        if number not in named.union(without):
+            raise refused
+    return tuple(found)
 
 
 def not_told(
@@ -62,10 +74,10 @@ def not_told(
     by_later, by_earlier = dict(by_itself), dict(by_itself)
     for item in known:
         if item.columns and item.instead:
-            by_earlier[item.number] |= all(by_earlier[number] for number in item.instead)
+            by_earlier[item.number] |= all(by_earlier.get(number) for number in item.instead)
     for item in reversed(known):
         for number in (item.columns and item.instead) or ():
-            by_later[number] |= by_later[item.number]
+            by_later[number] = by_later.get(number, False) or by_later[item.number]
     for item in known:
         number = item.number
         if item.columns and number not in late and not (by_later[number] or by_earlier[number]):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tidegate.errors import ErasureInvalid, PredicateInvalid
 from tidegate.model.erasure import Erasure, Fingerprint
 from tidegate.model.wire import pretty
-from tidegate.pipeline.state.erasures import erasures
+from tidegate.pipeline.state.erasures import erasures, newest_erasure
 from tidegate.predicate import Predicate, equalities, named_columns
 from tidegate.read.erased_rows import erasable_problem, fingerprints, kind_of
 from tidegate.stage import layout
@@ -69,13 +69,15 @@ class NamedRows:
         Raises:
             ErasureInvalid: an earlier one does not exist, or the condition does not name values of
                 columns in the published files, or in the rows that come.
+            StateFileLost: an earlier one is gone that is not named by this one.
         """
-        known = erasures(self.storage, self.roots.work)
+        known = erasures(self.storage, self.roots.work, without=instead)
+        newest = newest_erasure(self.storage, self.roots.work) or 0
         # The same salt in all of them tells an erasure that was named before.
         salt = known[0].salt if known else os.urandom(16).hex()
-        missing = sorted({*instead} - {item.number for item in known})
+        missing = sorted({*instead} - {*range(1, newest + 1)})
         if missing:
-            problem = f"no erasure {missing[0]}; there are {len(known) or 'none'}"
+            problem = f"no erasure {missing[0]}; there are {newest or 'none'}"
             raise ErasureInvalid(where=where or "", problem=problem)
         if where is not None:
             columns, since = self._values(where, comes)
@@ -84,7 +86,7 @@ class NamedRows:
         rows = _combined(where or "", columns, salt)
         kinds = tuple(kind_of(values.type) for values in columns.values())
         said = (tuple(columns), kinds, salt, rows)
-        made = Erasure(len(known) + 1, *said, by, now, comment, since, tuple(instead) or None)
+        made = Erasure(newest + 1, *said, by, now, comment, since, tuple(instead) or None)
         over = {number for item in known for number in item.instead or ()}
         lasting = (item for item in known if item.number not in over)
         return next((item for item in lasting if _said(item) == _said(made)), made)

@@ -23,7 +23,7 @@ from tidegate.errors import (
 from tidegate.errors.commands import command, naming
 from tidegate.model.finding import Finding, FindingKind
 from tidegate.pipeline.state.abandoned import has_begun
-from tidegate.pipeline.state.erasures import unfinished_erasures
+from tidegate.pipeline.state.erasures import erasures, unfinished_erasures
 from tidegate.pipeline.state.plan_files import read_plan
 from tidegate.pipeline.state.records import Records
 from tidegate.pipeline.state.work import check_identity, check_owner_or_move, check_tables
@@ -105,6 +105,7 @@ class Findings:
                 yield Finding(FindingKind.REFUSED, self.roots.work, text, LedgerBehind.__name__)
 
     def _of_erasures(self) -> Iterator[Finding]:
+        erasures(self.storage, self.roots.work)
         numbers = unfinished_erasures(self.storage, self.roots.work)
         if numbers:
             place = layout.erasure_file(self.roots.work, numbers[0])
@@ -117,7 +118,7 @@ class Findings:
     def _of_all_files(self) -> Iterator[Finding]:
         yield from self._of_source()
         yield from self._of_announces()
-        yield from self._of_erasures()
+        yield from self._readable(self._of_erasures)
         yield from self._readable(self._of_open_window)
         listed = {OWNER_FILE}
         for state in self.ledger.partitions.all():
