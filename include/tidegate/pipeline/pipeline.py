@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -152,7 +153,7 @@ class Pipeline(LoadSteps, PublishSteps):
                 directory are not the pipeline's own.
         """
         self.own(now)
-        comes = self.looking().coming_columns(now) if where is not None else None
+        comes = functools.partial(self.looking().coming_columns, now)
         return self._named_rows.named(where, by, now, comment, instead, comes)
 
     def is_erasing(self) -> bool:

@@ -182,11 +182,12 @@ class Scanner:
         check_keys(self.config, self.source.slicing.replaced_columns(pinned))
         reading = Reading.of(self.config.source, self.source, pinned)
         rehearse(self.config, reading, now)
-        self._check_told(window, reading.schema)
+        known = self.erasures(self.erased) if self.erased is not None else ()
+        self._check_told(known, window, reading.schema)
         with _without_collections():
             found = self._find(window, pinned, now)
         for file in found.units.narrow:
-            self._check_told(window, without(reading.schema, file.lacks), file.path)
+            self._check_told(known, window, without(reading.schema, file.lacks), file.path)
         scan = ScanPlan(
             digest=digest or self.digest(window, pinned),
             pipeline=self.config.name,
@@ -210,20 +211,25 @@ class Scanner:
         )
         return scan, found.splits
 
-    def _check_told(self, window: Window, columns: pa.Schema, where: str = "the source") -> None:
+    def _check_told(
+        self,
+        known: Sequence[Erasure],
+        window: Window,
+        columns: pa.Schema,
+        where: str = "the source",
+    ) -> None:
         """Check that erased rows can be told from others by the columns that are read.
 
         Raises:
             ErasedColumnGone: they cannot, among rows that come now.
             ErasedColumnUnread: they cannot, among rows that may have come before.
         """
-        if self.erased is None:
-            return
-        known = self.erasures(self.erased)
-        item = not_told(known, window, lambda item: untold(item, columns) is None)
+        found = ((item.number, untold(item, columns)) for item in known)
+        problems = {number: problem for number, problem in found if problem is not None}
+        item = not_told(known, window, problems)
         if item is None:
             return
-        name, problem = untold(item, columns) or ("", "")
+        name, problem = problems[item.number]
         checkpoint = self.checkpoint()
         comes = checkpoint is not None and came_after(window, checkpoint)
         raise (ErasedColumnGone if comes else ErasedColumnUnread)(

@@ -11,7 +11,7 @@ from tidegate.stage import layout
 from tidegate.stage.stored import read_stored
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Collection, Container, Sequence
 
     from tidegate.model.instant import Instant
     from tidegate.model.plan import ScanPlan, Window
@@ -54,22 +54,22 @@ def erasures(
     return tuple(found)
 
 
-def not_told(
-    known: Sequence[Erasure], window: Window, tells: Callable[[Erasure], bool]
-) -> Erasure | None:
+def not_told(known: Sequence[Erasure], window: Window, untold: Container[int]) -> Erasure | None:
     """Return an erasure whose rows cannot be told among those that a window reads.
 
     Args:
         known: all erasures of the pipeline, by number.
         window: what is read.
-        tells: returns whether the columns that are read tell the rows of an erasure.
+        untold: the numbers of those that the columns which are read do not tell by themselves.
 
     Returns:
         None if all can be told, be it by another erasure of the same rows, or none of them can be
         among rows that came so late.
     """
     late = {item.number for item in known if _is_over(item, known, window)}
-    by_itself = {item.number: item.number not in late and tells(item) for item in known}
+    by_itself = {
+        item.number: item.number not in late and item.number not in untold for item in known
+    }
     # By those that stand instead of it, or by all that it stands instead of.
     by_later, by_earlier = dict(by_itself), dict(by_itself)
     for item in known:

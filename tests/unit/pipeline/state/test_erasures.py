@@ -35,7 +35,8 @@ def erasure(number: int, column: str | None, *instead: int, since: int | None = 
 
 def left(known: list[Erasure], read: Window, *columns: str) -> int | None:
     """Return the number of an erasure that columns do not tell."""
-    found = not_told(known, read, lambda item: {*item.columns} <= {*columns})
+    untold = {item.number for item in known if not {*item.columns} <= {*columns}}
+    found = not_told(known, read, untold)
     return None if found is None else found.number
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import math
 import os
@@ -18,7 +19,7 @@ from tidegate.stage import layout
 from tidegate.stage.stored import read_stored
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
     import polars as pl
@@ -54,7 +55,7 @@ class NamedRows:
         now: datetime,
         comment: str = "",
         instead: Sequence[int] = (),
-        comes: pa.Schema | None = None,
+        comes: Callable[[], pa.Schema | None] = lambda: None,
     ) -> Erasure:
         """Return the erasure that a condition describes: a new one, or the one that it was before.
 
@@ -64,7 +65,8 @@ class NamedRows:
             now: the clock.
             comment: why.
             instead: numbers of earlier ones whose columns later windows need not have any more.
-            comes: the columns of the rows that the next load reads; None if that is not known.
+            comes: returns the columns of the rows that the next load reads; None if that is not
+                known. Called if no window has the columns.
 
         Raises:
             ErasureInvalid: an earlier one does not exist, or the condition does not name values of
@@ -104,7 +106,7 @@ class NamedRows:
         return state.checkpoint
 
     def _values(
-        self, where: str, comes: pa.Schema | None
+        self, where: str, comes: Callable[[], pa.Schema | None]
     ) -> tuple[dict[str, pa.Array], Instant | None]:
         """Return column → values, in the order of the columns' names.
 
@@ -114,13 +116,12 @@ class NamedRows:
         try:
             return _values_of(where, columns), since
         except ErasureInvalid:
-            if comes is None:
-                raise
-        try:
-            # A column that was renamed, or whose values are of another kind by now.
-            return _values_of(where, comes), None
-        except ErasureInvalid:
-            return _values_of(where, columns), since
+            # A column may have been renamed, or its values may be of another kind by now.
+            coming = comes()
+            with contextlib.suppress(ErasureInvalid):
+                if coming is not None:
+                    return _values_of(where, coming), None
+            raise
 
     def _columns(self, where: str) -> tuple[pa.Schema, Instant | None]:
         """Return the columns of the newest window that has all that a condition names.
