@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 from pydantic import (
-    AfterValidator,
     BeforeValidator,
     Field,
     PlainSerializer,
@@ -13,7 +12,7 @@ from pydantic import (
     model_validator,
 )
 
-from tidegate.config.section import Section, Size
+from tidegate.config.section import Character, Section, Size
 from tidegate.config.words import KeyProblem
 from tidegate.model.part_format import PARQUET
 from tidegate.model.sort_key import SortKey
@@ -85,16 +84,6 @@ class RowGroupConfig(Section):
     rows: int = Field(1 << 18, gt=0)
     size: Size = 64 << 20
     """Uncompressed, as in memory."""
-
-
-def _one_character(text: str) -> str:
-    if len(text) != 1 or not text.isascii() or text in "\r\n":
-        msg = f"expected one character of ASCII, found {text!r}"
-        raise ValueError(msg)
-    return text
-
-
-Character = Annotated[str, AfterValidator(_one_character)]
 
 
 class CsvConfig(Section):

@@ -91,6 +91,13 @@ def _not_negative(duration: timedelta) -> timedelta:
     return duration
 
 
+def _one_character(text: str) -> str:
+    if len(text) != 1 or not text.isascii() or text in "\r\n":
+        msg = f"expected one ASCII character, found {text!r}"
+        raise ValueError(msg)
+    return text
+
+
 def _positive(size: int) -> int:
     if size <= 0:
         msg = f"expected more than 0, found {size}"
@@ -160,6 +167,7 @@ Duration = Annotated[
 ]
 """`15m`, `15 min`, `1 h`, `1d`."""
 
+Character = Annotated[str, AfterValidator(_one_character)]
 Size = Annotated[
     int,
     BeforeValidator(parse_size),

@@ -16,17 +16,10 @@ from pydantic import (
 )
 
 from tidegate.config.column_types import parse_type
-from tidegate.config.section import Section
+from tidegate.config.section import Character, Section
 from tidegate.config.words import KeyProblem
 
 _USUAL_MARKER = "_SUCCESS"
-
-
-def _character(text: str) -> str:
-    if len(text) != 1 or not text.isascii() or text in "\r\n":
-        msg = f"expected one ASCII character, found {text!r}"
-        raise ValueError(msg)
-    return text
 
 
 def _encoding(name: str) -> str:
@@ -50,7 +43,6 @@ def _as_mapping(found: Any) -> Any:
     return found
 
 
-Character = Annotated[str, AfterValidator(_character)]
 ColumnTypeText = Annotated[str, AfterValidator(lambda text: str(parse_type(text)))]
 """A type as `parse_type` reads it, in one spelling."""
 # A list in plans: JSON with sorted keys would lose the order, in which files without a header have
