@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from tidegate.config.late_data import LateDataConfig
-from tidegate.errors import ContentUnreadable, StateFileDamaged, StateFileLost
+from tidegate.errors import ContentUnreadable
 from tidegate.gate import GateInput, check, load_suite, prepare
 from tidegate.model.publication import (
     CheckResult,
@@ -19,7 +19,7 @@ from tidegate.model.publication import (
 from tidegate.model.wire import pretty
 from tidegate.physical.parts import PartFiles
 from tidegate.pipeline.publish.judged import LATE_CHECK, asking, is_news, new_windows
-from tidegate.pipeline.state.plan_files import read_plan
+from tidegate.pipeline.state.late_root import planned_late_data
 from tidegate.stage import layout
 from tidegate.target.schema import unified
 
@@ -143,9 +143,8 @@ class Gatekeeper:
     def _late_policy(self, item: Contribution) -> str:
         """Return what its window's plan says about late rows; that of now if the plan is lost."""
         uri = layout.plan_root(self.roots.work, item.window, item.plan_digest)
-        try:
-            planned = read_plan(self.storage, uri).config["commit"]["late_data"]
-        except (StateFileLost, StateFileDamaged):
+        planned = planned_late_data(self.storage, uri)
+        if planned is None:
             return self.config.commit.late_data.policy
         return LateDataConfig.model_validate(planned).policy
 

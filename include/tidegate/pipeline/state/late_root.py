@@ -36,6 +36,14 @@ def own_late_root(roots: Roots, ledger: Ledger, storage: Storage) -> None:
     claim_late_root(storage, roots.late, ledger.name, ledger_id, layout.scratch_root(roots.work))
 
 
+def planned_late_data(storage: Storage, plan: str) -> Any:
+    """Return the key `commit.late_data` as a plan has it; None if the plan cannot be read."""
+    try:
+        return read_plan(storage, plan).config.get("commit", {}).get("late_data")
+    except (StateFileLost, StateFileDamaged):
+        return None
+
+
 def late_roots_of(storage: Storage, plans: Iterable[str]) -> list[str]:
     """Return the late roots that a pipeline had when its windows were planned, each once.
 
@@ -46,10 +54,7 @@ def late_roots_of(storage: Storage, plans: Iterable[str]) -> list[str]:
     found: dict[str, None] = {}
     seen: list[Any] = [None]
     for uri in plans:
-        try:
-            late_data = read_plan(storage, uri).config.get("commit", {}).get("late_data")
-        except (StateFileLost, StateFileDamaged):
-            continue
+        late_data = planned_late_data(storage, uri)
         if late_data in seen:
             continue
         seen.append(late_data)
