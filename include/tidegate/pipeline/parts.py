@@ -146,9 +146,15 @@ class PipelineParts(PipelineControl):
         waiting = WaitingRows(roots, ledger, storage, contents, forms, self._committer)
         at_work = AtWork(config, roots, ledger, storage, self.life_of)
         kept = KeptRows(config, roots, ledger, storage, contents, forms, at_work)
+        return Eraser(roots, ledger, storage, standing, waiting, kept, self._strays)
+
+    @property
+    def _strays(self) -> Strays:
+        """For one inspection: what is known of later commits is read once."""
+        config, roots, ledger = self.config, self.roots, self.ledger
+        storage, contents = self.storage, self._contents
         ways_out = WaysOut(config.name, roots, ledger, storage, contents)
-        strays = Strays(config, roots, ledger, storage, contents, self._watch, ways_out)
-        return Eraser(roots, ledger, storage, standing, waiting, kept, strays)
+        return Strays(config, roots, ledger, storage, contents, self._watch, ways_out)
 
     @property
     def _named_rows(self) -> NamedRows:

@@ -116,6 +116,7 @@ class Pipeline(LoadSteps, PublishSteps):
             self._contents,
             self._watch,
             self._forgotten,
+            self._strays,
             self._missing_of_source,
             reads_content,
         ).all()

@@ -28,8 +28,6 @@ from tidegate.pipeline.state.plan_files import read_plan
 from tidegate.pipeline.state.records import Records
 from tidegate.pipeline.state.work import check_identity, check_owner_or_move, check_tables
 from tidegate.pipeline.upkeep.fsck.partitions import PartitionFindings
-from tidegate.pipeline.upkeep.fsck.strays import Strays
-from tidegate.pipeline.upkeep.fsck.ways_out import WaysOut
 from tidegate.pipeline.upkeep.past import lost_announce, sealed_plans
 from tidegate.stage import layout
 
@@ -44,6 +42,7 @@ if TYPE_CHECKING:
     from tidegate.pipeline.state.behind import Watch
     from tidegate.pipeline.state.places import Roots
     from tidegate.pipeline.upkeep.forgotten import Forgotten
+    from tidegate.pipeline.upkeep.fsck.strays import Strays
     from tidegate.storage import Storage
 
 
@@ -58,6 +57,7 @@ class Findings:
     contents: Contents
     watch: Watch
     forgotten: Forgotten
+    strays: Strays
     missing: Callable[[Instant, Instant | None], Iterator[TidegateError]]
     """Yields an error for each retained source file that is missing, as `Source.missing`."""
     reads_content: bool = True
@@ -126,10 +126,6 @@ class Findings:
         yield from self._readable(lambda: self._of_strays(listed))
 
     @functools.cached_property
-    def _ways_out(self) -> WaysOut:
-        return WaysOut(self.config.name, self.roots, self.ledger, self.storage, self.contents)
-
-    @functools.cached_property
     def _partitions(self) -> PartitionFindings:
         return PartitionFindings(
             config=self.config,
@@ -138,24 +134,12 @@ class Findings:
             storage=self.storage,
             contents=self.contents,
             watch=self.watch,
-            ways_out=self._ways_out,
+            ways_out=self.strays.ways_out,
             reads_content=self.reads_content,
         )
 
-    @functools.cached_property
-    def _strays(self) -> Strays:
-        return Strays(
-            config=self.config,
-            roots=self.roots,
-            ledger=self.ledger,
-            storage=self.storage,
-            contents=self.contents,
-            watch=self.watch,
-            ways_out=self._ways_out,
-        )
-
     def _of_strays(self, listed: set[str]) -> Iterator[Finding]:
-        found = self._strays.found(listed)
+        found = self.strays.found(listed)
         try:
             if found:
                 check_tables(self.roots, self.config.name, self.storage)
@@ -163,7 +147,7 @@ class Findings:
             # They belong to somebody else.
             yield self._refused(overlap)
             return
-        yield from map(self._strays.finding, found)
+        yield from map(self.strays.finding, found)
 
     def _readable(self, found: Callable[[], Iterable[Finding]]) -> Iterable[Finding]:
         """Return findings, or the unreadable file of the work directory that prevents them."""
@@ -173,9 +157,9 @@ class Findings:
             return [_unreadable(unreadable)]
 
     def _of_state(self, state: PartitionState, listed: set[str]) -> Iterator[Finding]:
-        listed |= self._strays.expected_names(state)
+        listed |= self.strays.expected_names(state)
         if self.ledger.publications.unrecorded(state.partition) is not None:
-            published = self._ways_out.typed("publish", state.partition)
+            published = self.strays.ways_out.typed("publish", state.partition)
             text = f"{state.partition}: a commit is under way; {published} finishes it"
             yield Finding(FindingKind.COMMIT_UNFINISHED, str(state.partition), text)
             return
