@@ -182,18 +182,26 @@ class Writing(OsCalls):
         return found
 
 
-@pytest.mark.parametrize("erased", ["before", "meanwhile"])
-def test_replay_that_is_writing_while_rows_are_erased_goes_on(lake: SmallLake, erased: str) -> None:
-    opened = grown(lake, 2)
+def erasing_beside(
+    lake: SmallLake, opened: Pipeline, erased: str, reports: list[ErasureReport]
+) -> Callable[[], None]:
+    """Erase row 1 `before` or `meanwhile`; return what another run does beside one that writes."""
     erasure = opened.erasure("id = 1", "ada", NOW)
     if erased == "before":
         opened.erase(erasure, RUN, ADA, local)
-    reports: list[ErasureReport] = []
 
     def meanwhile() -> None:
         said = erasure if erased == "meanwhile" else None
         reports.append(lake.pipeline().erase(said, ANOTHER, ADA, local))
 
+    return meanwhile
+
+
+@pytest.mark.parametrize("erased", ["before", "meanwhile"])
+def test_replay_that_is_writing_while_rows_are_erased_goes_on(lake: SmallLake, erased: str) -> None:
+    opened = grown(lake, 2)
+    reports: list[ErasureReport] = []
+    meanwhile = erasing_beside(lake, opened, erased, reports)
     storage = LocalStorage(Writing(below="/000002/", happens=[meanwhile]))
     changed = lake.pipeline(storage, target={"rolling": {"file_size": "64MiB"}})
     planned = changed.replay(2, RUN, NOW)
@@ -220,15 +228,8 @@ def test_compaction_that_is_writing_while_rows_are_erased_goes_on(
     lake: SmallLake, erased: str
 ) -> None:
     opened = grown(lake)
-    erasure = opened.erasure("id = 1", "ada", NOW)
-    if erased == "before":
-        opened.erase(erasure, RUN, ADA, local)
     reports: list[ErasureReport] = []
-
-    def meanwhile() -> None:
-        said = erasure if erased == "meanwhile" else None
-        reports.append(lake.pipeline().erase(said, ANOTHER, ADA, local))
-
+    meanwhile = erasing_beside(lake, opened, erased, reports)
     storage = LocalStorage(Writing(below="/units/", happens=[meanwhile]))
     assert lake.pipeline(storage).compact(day(1), JOINED, "cli", NOW) is not None
 

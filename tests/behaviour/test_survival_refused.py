@@ -496,17 +496,23 @@ def test_window_that_lost_its_plan_behind_an_announce_says_what_to_move_away(
     assert lake.ids()["dt=2026-02-01"] == lake.listed_ids()["dt=2026-02-01"] == ids
 
 
-@pytest.mark.follows("SnapshotNotFound")
-@pytest.mark.parametrize("given_up", [False, True], ids=["finished", "given up"])
-def test_planned_window_that_cannot_be_planned_anew_says_how_to_finish_it(
-    lake: SmallLake, typed: Callable[[str], Result], *, given_up: bool
-) -> None:
+def planned_and_expired(lake: SmallLake, typed: Callable[[str], Result]) -> list[int]:
+    """Plan a window that the source no longer keeps; the ids of the first day, of all commits."""
     ids = lake.commit({1: 4, 2: 1})[:4]
     load(lake.pipeline())
     ids += lake.commit({1: 2})
     typed("tidegate plan orders")
     ids += lake.commit({1: 3, 2: 1})[:3]
     expire(lake, 0, 1)
+    return ids
+
+
+@pytest.mark.follows("SnapshotNotFound")
+@pytest.mark.parametrize("given_up", [False, True], ids=["finished", "given up"])
+def test_planned_window_that_cannot_be_planned_anew_says_how_to_finish_it(
+    lake: SmallLake, typed: Callable[[str], Result], *, given_up: bool
+) -> None:
+    ids = planned_and_expired(lake, typed)
     with pytest.raises(SnapshotNotFound) as refused:
         load(lake.pipeline(**FILTERED), owner=process_owner("cli"))
 
@@ -529,12 +535,7 @@ def test_planned_window_that_cannot_be_planned_anew_says_how_to_finish_it(
 def test_planned_window_that_an_erasure_lets_be_planned_anew_is_given_up_if_it_cannot(
     lake: SmallLake, typed: Callable[[str], Result]
 ) -> None:
-    ids = lake.commit({1: 4, 2: 1})[:4]
-    load(lake.pipeline())
-    ids += lake.commit({1: 2})
-    typed("tidegate plan orders")
-    ids += lake.commit({1: 3, 2: 1})[:3]
-    expire(lake, 0, 1)
+    ids = planned_and_expired(lake, typed)
     erased = lake.pipeline()
     erasure = erased.erasure("id = 1", "ada", NOW)
     erased.erase(
