@@ -68,6 +68,12 @@ UNKNOWN = {"module": "no_such_module:Noted", "class": "json:Noted", "method": "j
 CORRECTED = [(name, way) for name in UNKNOWN for way in ("success-file", "noted:Noted")]
 
 
+def unknown_until_imported(module: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Import `module` anew in this test, and leave no trace of it to the next one."""
+    monkeypatch.setitem(sys.modules, module, sys)
+    del sys.modules[module]
+
+
 @pytest.mark.follows("PolicyUnknown")
 @pytest.mark.parametrize(("name", "way"), [*CORRECTED, ("module", "no_such_module:Noted")])
 def test_partition_whose_policy_is_unknown_comes_out_once_it_is_corrected(
@@ -75,7 +81,7 @@ def test_partition_whose_policy_is_unknown_comes_out_once_it_is_corrected(
 ) -> None:
     reference = UNKNOWN[name]
     for module in ("noted", "no_such_module"):
-        monkeypatch.delitem(sys.modules, module, raising=False)
+        unknown_until_imported(module, monkeypatch)
     ids = lake.commit({1: 4, 2: 1})[:4]
     load(lake.pipeline(**custom(reference)))
     with pytest.raises(PolicyUnknown, match=r"commit\.policies"):
@@ -91,7 +97,7 @@ def test_partition_whose_policy_is_unknown_comes_out_once_it_is_corrected(
 
 def write_module(lake: SmallLake, monkeypatch: pytest.MonkeyPatch, text: str | None) -> None:
     """Change what `noted` holds where commits run, as another process would find it."""
-    monkeypatch.delitem(sys.modules, "noted", raising=False)
+    unknown_until_imported("noted", monkeypatch)
     (lake.root / "noted.py").unlink(missing_ok=True)
     if text is not None:
         (lake.root / "noted.py").write_text(text)

@@ -440,7 +440,7 @@ def test_rebuild_may_not_bring_other_columns_either(lake: SmallLake) -> None:
         ({"format": "orc", "csv": {"header": False}}, "csv", "belongs to `format: csv`"),
         ({"format": "csv", "evolve": "add_columns"}, "evolve", "use 'none'"),
         ({"format": "csv", "csv": {"delimiter": '"'}}, "csv.quote", "is the delimiter as well"),
-        ({"format": "csv", "csv": {"delimiter": ";;"}}, "csv.delimiter", "one character"),
+        ({"format": "csv", "csv": {"delimiter": ";;"}}, "csv.delimiter", "one ASCII character"),
         (
             {"format": "csv", "csv": {"null_value": "a,b"}},
             "csv.null_value",
