@@ -4,7 +4,7 @@ Knows file formats, not table formats: the meaning of columns and the deleted ro
 elsewhere.
 """
 
-from tidegate.physical.opening import FORMATS, open_rows
+from tidegate.physical.opening import FORMATS, open_rows, open_with
 from tidegate.physical.parquet import ParquetRows
 from tidegate.physical.protocol import (
     BATCH_BYTES,
@@ -23,4 +23,5 @@ __all__ = [
     "RowGroup",
     "UnreadableValue",
     "open_rows",
+    "open_with",
 ]

@@ -32,8 +32,13 @@ def open_rows(file: pa.NativeFile, file_format: str) -> PhysicalRows:
     Raises:
         OSError, pa.ArrowException: the file does not have this format.
     """
+    return open_with(FORMATS[file_format], file)
+
+
+def open_with(reader: Callable[[pa.NativeFile], PhysicalRows], file: pa.NativeFile) -> PhysicalRows:
+    """Open a file with a reader; see `open_rows`."""
     try:
-        rows = FORMATS[file_format](file)
+        rows = reader(file)
         _ = rows.schema.names
     except (OSError, pa.ArrowException):
         file.close()

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Self
 import pyarrow as pa
 import pyarrow.orc as orc
 
-from tidegate.physical.orc_tail import stripes, tail_of
+from tidegate.physical.old_dates import gregorian
+from tidegate.physical.orc_tail import has_old_dates, stripes, tail_of
 from tidegate.physical.orc_types import has_timestamps, meant
 from tidegate.physical.orc_view import WithOtherEnd
 from tidegate.physical.protocol import (
@@ -33,13 +34,16 @@ class OrcRows:
 
     Args:
         file: open for random reads; closed with this.
+        old_dates: whether dates before 1582-10-15 are of the Julian calendar in files that say so,
+            as Spark and Hive have them; Iceberg's writer says so, and has none.
 
     Raises:
         OSError, pa.ArrowException: there is no ORC tail.
     """
 
-    def __init__(self, file: pa.NativeFile) -> None:
+    def __init__(self, file: pa.NativeFile, *, old_dates: bool = False) -> None:
         self._file = file
+        self._may_have_old_dates = old_dates
         self._orc = orc.ORCFile(file)
         self._physical: pa.Schema = self._orc.schema
         self._schema = pa.schema([meant(field) for field in self._physical])
@@ -62,6 +66,10 @@ class OrcRows:
             problem = f"expected {self.rows} rows in the stripes of the ORC tail, found {groups}"
             raise pa.ArrowInvalid(problem)
         return groups
+
+    @cached_property
+    def _has_old_dates(self) -> bool:
+        return self._may_have_old_dates and has_old_dates(self._orc.reader.serialized_file_tail())
 
     def batches(
         self, columns: Sequence[str], start: int, end: int, batch_rows: int = BATCH_ROWS
@@ -117,6 +125,8 @@ class OrcRows:
             return batch
         fields = [self._schema.field(name) for name in columns]
         arrays = [batch.column(field.name).cast(field.type) for field in fields]
+        if self._has_old_dates:
+            arrays = [gregorian(array) for array in arrays]
         return pa.RecordBatch.from_arrays(arrays, schema=pa.schema(fields))
 
     def _scanned(

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 # Field numbers of orc_proto.proto.
 _TAIL_POSTSCRIPT, _TAIL_FOOTER = 1, 2
 _POSTSCRIPT_FOOTER_LENGTH, _POSTSCRIPT_COMPRESSION, _POSTSCRIPT_METADATA_LENGTH = 1, 2, 5
-_FOOTER_STRIPES, _FOOTER_ROWS = 3, 6
+_FOOTER_STRIPES, _FOOTER_ROWS, _FOOTER_WRITER, _FOOTER_CALENDAR = 3, 6, 9, 11
+_JAVA, _GREGORIAN = 0, 2
+"""The library that wrote a file; the calendar of its dates, if it is one for all."""
 _STRIPE_OFFSET, _STRIPE_ROWS = 1, 5
 _STRIPE_LENGTHS = frozenset({2, 3, 4})
 """Lengths of index, rows, and footer of a stripe."""
@@ -52,6 +54,17 @@ def stripes(tail: bytes) -> tuple[RowGroup, ...]:
     return tuple(
         _stripe(field.content) for field in _fields(footer) if field.number == _FOOTER_STRIPES
     )
+
+
+def has_old_dates(tail: bytes) -> bool:
+    """Return whether dates before 1582-10-15 are counted by the Julian calendar.
+
+    Args:
+        tail: see `stripes`.
+    """
+    footer = {field.number: field.value for field in _fields(_nested(tail, _TAIL_FOOTER))}
+    is_of_java = footer.get(_FOOTER_WRITER, _JAVA) == _JAVA
+    return is_of_java and footer.get(_FOOTER_CALENDAR) != _GREGORIAN
 
 
 def tail_of(tail: bytes, number: int) -> bytes:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from golden_iceberg import ROOT
-from tidegate.physical.orc_tail import stripes, tail_of
+from tidegate.physical.orc_tail import has_old_dates, stripes, tail_of
 
 TEXTS = [f"text {number}" for number in range(2_000)]
 
@@ -76,3 +76,24 @@ def test_tail_that_is_none_gives_no_rows_or_is_refused(tail: bytes) -> None:
     except pa.ArrowInvalid:
         return
     assert sum(stripe.rows for stripe in found) == 0
+
+
+@pytest.mark.parametrize(
+    ("footer", "expected"),
+    [
+        (b"", True),
+        (b"\x48\x00", True),
+        (b"\x48\x00\x58\x01", True),
+        (b"\x48\x00\x58\x02", False),
+        (b"\x58\x02", False),
+        (b"\x48\x01", False),
+        (b"\x48\x02\x58\x01", False),
+    ],
+    ids=["older", "Java", "both calendars", "one calendar", "one", "Arrow", "Presto"],
+)
+def test_dates_are_of_both_calendars_where_java_wrote_them_and_does_not_say_otherwise(
+    footer: bytes, expected: bool
+) -> None:
+    footer = b"\x30\x05" + footer
+
+    assert has_old_dates(b"\x12" + bytes([len(footer)]) + footer) is expected

@@ -7,15 +7,17 @@ pin names them, so that tasks read what was planned.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 
 from tidegate.config.column_types import parse_type
-from tidegate.physical import open_rows
+from tidegate.physical import open_rows, open_with
 from tidegate.physical.avro import AvroRows
 from tidegate.physical.csv import CsvDialect, CsvFile, CsvRows
 from tidegate.physical.json_lines import JsonFile, JsonRows
+from tidegate.physical.orc import OrcRows
 from tidegate.physical.text_stream import compression_of
 from tidegate.physical.text_types import csv_schema, json_schema
 
@@ -77,12 +79,20 @@ class _TableFormat:
         return open_rows(file, self.name)
 
 
+class _OrcFormat(_TableFormat):
+    def open(
+        self, file: pa.NativeFile, path: str, columns: pa.Schema | None = None
+    ) -> PhysicalRows:
+        del path, columns
+        return open_with(partial(OrcRows, old_dates=True), file)
+
+
 class _AvroFormat(_TableFormat):
     def open(
         self, file: pa.NativeFile, path: str, columns: pa.Schema | None = None
     ) -> PhysicalRows:
         del path, columns
-        return AvroRows(file, instants=True)
+        return open_with(partial(AvroRows, instants=True), file)
 
 
 @dataclass(frozen=True)
@@ -110,7 +120,8 @@ class _JsonFormat:
         self, file: pa.NativeFile, path: str, columns: pa.Schema | None = None
     ) -> PhysicalRows:
         source = JsonFile(file, compression_of(path))
-        return JsonRows(source, columns or self.declared or json_schema(source))
+        known = columns or self.declared or json_schema(source)
+        return JsonRows(source, known, complete=self.declared is None)
 
 
 def _csv(config: FilesSourceConfig) -> FolderFormat:
@@ -132,7 +143,7 @@ PARQUET: FolderFormat = _TableFormat("parquet")
 
 _FORMATS: Mapping[str, Callable[[FilesSourceConfig], FolderFormat]] = {
     "parquet": lambda _: PARQUET,
-    "orc": lambda _: _TableFormat("orc"),
+    "orc": lambda _: _OrcFormat("orc"),
     "avro": lambda _: _AvroFormat("avro"),
     "csv": _csv,
     "json": lambda config: _JsonFormat(_declared(config)),
