@@ -31,11 +31,17 @@ REASONS = {
         "tidegate/source/timeline",
         "tidegate/source/iceberg/columns/slice_details",
         "tidegate/source/hudi/slices/details",
+        "tidegate/metastore/__init__",
+        "tidegate/metastore/protocol",
         "tidegate/storage/protocol",
     ),
     "giving up windows: tests/behaviour/test_abandon.py, tests/behaviour/test_abandon_deaths.py": (
         "tidegate/pipeline/load/abandoning",
         "tidegate/pipeline/state/abandoned",
+    ),
+    "listing partitions in a real metastore: tests/behaviour/test_metastore.py": (
+        "tidegate/commit/policies/metastore",
+        "tidegate/metastore/hive",
     ),
     "calendars, alarms and approvals of real pipelines: tests/behaviour/test_completeness.py": (
         "tidegate/ledger/expected",

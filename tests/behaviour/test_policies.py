@@ -9,7 +9,7 @@ import pytest
 from crash.faults import Stopper, stopping_storage
 from small_lake import stamps
 from tidegate.commit.policies import OPENERS, PolicyContext, open_policy
-from tidegate.config import CustomPolicy, SuccessFilePolicy
+from tidegate.config import CustomPolicy, MetastorePolicy, SuccessFilePolicy, TargetConfig
 from tidegate.model.partition import Partition
 from tidegate.storage import LocalStorage
 
@@ -19,13 +19,15 @@ if TYPE_CHECKING:
     from tidegate.storage import Storage
 
 POLICIES = {"success-file": SuccessFilePolicy()}
+"""Those that change files; `test_metastore` has the same for the one that changes a catalog."""
+TARGET = TargetConfig(path="/lake/orders")
 
 
 def commit(name: str, root: Path, storage: Storage) -> None:
     """Call a policy for one revision of a partition, as any repetition does."""
     partition = root / "table" / "dt=2026-02-01"
     partition.mkdir(parents=True, exist_ok=True)
-    open_policy(POLICIES[name]).commit(
+    open_policy(POLICIES[name], TARGET).commit(
         PolicyContext(
             pipeline="orders",
             table_root=str(root / "table"),
@@ -35,9 +37,11 @@ def commit(name: str, root: Path, storage: Storage) -> None:
             key="key",
             files=("part-1", "part-2"),
             rows=3,
+            size_bytes=30,
             marker_name="_SUCCESS",
             marker='{"revision": 1}',
             storage=storage,
+            columns=None,
             scratch=str(root / "work" / "scratch"),
         )
     )
@@ -56,7 +60,7 @@ def contents(root: Path) -> dict[str, str]:
 
 
 def test_every_policy_is_in_the_suite() -> None:
-    assert POLICIES.keys() == OPENERS.keys() - {CustomPolicy.word}
+    assert POLICIES.keys() == OPENERS.keys() - {CustomPolicy.word, MetastorePolicy.word}
 
 
 @pytest.mark.parametrize("name", sorted(POLICIES))

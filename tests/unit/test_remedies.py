@@ -45,6 +45,7 @@ ASKING = {
         "let",
         "list",
         "look",
+        "make",
         "mount",
         "move",
         "name",

@@ -12,7 +12,9 @@ from tidegate.cli.checks import Line, ok, refusal
 from tidegate.cli.target_checks import check_shared
 from tidegate.commit.partition_time import PartitionClock
 from tidegate.commit.policies import open_policy
+from tidegate.commit.policies.metastore import ListInMetastore
 from tidegate.config import (
+    MetastorePolicy,
     PipelineConfig,
     claimants,
     load_pipeline,
@@ -36,12 +38,13 @@ from tidegate.pipeline import open_pipeline
 from tidegate.pipeline.load import rehearsal
 from tidegate.pipeline.load.event_units import unit_doubt_of_source
 from tidegate.pipeline.load.replacing import check_keys
-from tidegate.pipeline.state.reading import Reading
+from tidegate.pipeline.state.reading import Reading, published_schema
 from tidegate.pipeline.state.vanished import naming_vanished
 from tidegate.pipeline.state.work import check_identity, check_owner_or_move, check_places
 from tidegate.source import overlooked
 from tidegate.stage.partition_split import columns_of
 from tidegate.storage import check_writable, same_file_system
+from tidegate.target.listed_columns import listed_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -106,6 +109,7 @@ def pipeline_lines(file: Path, now: datetime) -> Iterator[Line]:
         **({"counts": _counts} if config.commit.counts is not None else {}),
         "source": _source,
         "rows": _rows,
+        **({"metastore": _metastore} if config.target.metastore is not None else {}),
         "suite": _suite,
         "load": _load,
     }
@@ -196,7 +200,7 @@ def _policies(looked: _Looked) -> str:
     opened = looked.pipeline
     policies = opened.config.commit.policies
     for policy in policies:
-        open_policy(policy)
+        open_policy(policy, opened.config.target)
     PartitionClock.of(opened.config)
     return ", ".join(policy.word for policy in policies) or "none"
 
@@ -271,6 +275,19 @@ def _load(looked: _Looked) -> str:
 
 def _unit_doubt(looked: _Looked) -> str | None:
     return unit_doubt_of_source(looked.pipeline.config, looked.source, looked.pin)
+
+
+def _metastore(looked: _Looked) -> str:
+    """Compare the table in the metastore with the columns that the next load publishes."""
+    config, reading = looked.pipeline.config, looked.reading
+    assert config.target.metastore is not None
+    table = config.target.metastore.table
+    if reading is None:
+        return f"{table}, compared once there is a file"
+    files = published_schema(config, reading.schema)
+    wanted = listed_columns(config.target, files, reading.schema)
+    policy = ListInMetastore.of(MetastorePolicy(), config.target)
+    return f"{table}, {policy.foreseen(wanted, looked.pipeline.roots.target, config.name)}"
 
 
 def _suite(looked: _Looked) -> str:

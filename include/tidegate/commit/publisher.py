@@ -25,6 +25,8 @@ from tidegate.storage import Storage, below, has_to_move
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from tidegate.model.metastore import TableColumns
+
 
 @dataclass(frozen=True)
 class Places:
@@ -65,6 +67,8 @@ class Publisher:
     storage: Storage
     places: Places
     policies: Sequence[tuple[str, CommitPolicy]]
+    columns: TableColumns | None = None
+    """Those of the table, for a policy that needs them."""
 
     def carry_out(self, plan: CommitPlan, owner: str, steps: CommitSteps) -> None:
         """Publish the plan's revision, from any state that a predecessor left.
@@ -231,9 +235,11 @@ class Publisher:
             key=plan.publication.digest,
             files=tuple(file.name for file in plan.publication.content),
             rows=plan.publication.rows,
+            size_bytes=sum(file.length for file in plan.publication.content),
             marker_name=plan.marker_name,
             marker=plan.marker,
             storage=self.storage,
+            columns=self.columns,
             scratch=self.places.scratch,
         )
         for name, policy in self.policies:

@@ -30,10 +30,16 @@ from tidegate.config.loading import (
     pipeline_files,
     read_source,
 )
+from tidegate.config.metastore import MetastoreConfig
 from tidegate.config.overlap import place_outside, refuse_overlap_of, source_places
 from tidegate.config.part_files import CompactionConfig
 from tidegate.config.pipeline import DagConfig, PipelineConfig
-from tidegate.config.policies import CustomPolicy, PolicyConfig, SuccessFilePolicy
+from tidegate.config.policies import (
+    CustomPolicy,
+    MetastorePolicy,
+    PolicyConfig,
+    SuccessFilePolicy,
+)
 from tidegate.config.reading import LimitsConfig, ReadConfig, SplitConfig, TableReadConfig
 from tidegate.config.schema import json_schema
 from tidegate.config.section import lies_inside, overlap
@@ -73,6 +79,8 @@ __all__ = [
     "IcebergSourceConfig",
     "InstantTime",
     "LimitsConfig",
+    "MetastoreConfig",
+    "MetastorePolicy",
     "PartitionTimeConfig",
     "PipelineConfig",
     "PolicyConfig",

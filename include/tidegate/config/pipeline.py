@@ -20,7 +20,9 @@ from pydantic import (
 
 from tidegate.config.commit import CommitConfig, EventTimeConfig, ExecuteConfig, GateConfig
 from tidegate.config.environment import PLACEHOLDER
+from tidegate.config.metastore import LISTED_FORMATS
 from tidegate.config.partition_keys import identity_text
+from tidegate.config.policies import MetastorePolicy
 from tidegate.config.requirements import Surroundings, check_completeness
 from tidegate.config.retention import RetentionConfig
 from tidegate.config.section import Section, overlap
@@ -32,7 +34,7 @@ from tidegate.model.row_kind import CHANGE_ORDINAL, CHANGE_TYPE
 
 _OF_A_CHANGE = frozenset({CHANGE_TYPE, CHANGE_ORDINAL, "_partial"})
 _OF_A_COMMIT = frozenset({"_commit_snapshot_id"})
-_OUTSIDE_PLANS = frozenset({"path", "work", "compaction", "evolve"})
+_OUTSIDE_PLANS = frozenset({"path", "work", "compaction", "evolve", "metastore"})
 """Keys of `target` that decide no staged byte."""
 _PRESETS = ("@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")
 _CRON_FIELD = re.compile(r"[0-9A-Za-z*/,#?-]+")
@@ -319,11 +321,30 @@ class PipelineConfig(Section):
         self._check_upsert()
         self._check_columns()
         self._check_partition_time()
+        self._check_metastore()
         judges = self.gate is not None or any(rule.on_failure == "hold" for rule in self.rows)
         column = self.event_time.column if self.event_time else None
         fields, write = self.target.partition_by, self.target.write
         check_completeness(self.commit, Surroundings(fields, column, judges, write))
         return self
+
+    def _check_metastore(self) -> None:
+        """Check that a metastore is named and used, and reads the files (PC-A10)."""
+        target = self.target
+        is_used = any(policy.word == MetastorePolicy.word for policy in self.commit.policies)
+        if is_used and target.metastore is None:
+            problem = (
+                "'metastore' needs `target.metastore: {uri: thrift://…, table: database.table}`"
+            )
+            raise KeyProblem(problem, key="commit.policies")
+        if target.metastore is None:
+            return
+        if not is_used:
+            problem = "is used by no policy; write `commit.policies: [metastore, success-file]`"
+            raise KeyProblem(problem, key="target.metastore")
+        if target.format not in LISTED_FORMATS:
+            problem = f"lists no {target.format} files; use {', '.join(LISTED_FORMATS)}"
+            raise KeyProblem(problem, key="target.metastore")
 
     def _check_late_data(self) -> None:
         late, target = self.commit.late_data, self.target

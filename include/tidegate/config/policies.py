@@ -20,7 +20,7 @@ from pydantic import (
 )
 
 from tidegate.config.section import Section
-from tidegate.config.words import NOT_BUILT, suggest
+from tidegate.config.words import suggest
 from tidegate.model.publication import PolicySpec
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 CLASS_NAME = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*")
 """`module:Class`, which is imported where it is used."""
-_REFUSED = {"metastore": f"{NOT_BUILT}, so no pipeline has a metastore; use [success-file]"}
 
 
 class PolicyConfig(Section):
@@ -80,6 +79,12 @@ class SuccessFilePolicy(PolicyConfig):
     writes_marker: ClassVar[bool] = True
 
 
+class MetastorePolicy(PolicyConfig):
+    """The entry of a partition in the catalog that `target.metastore` names."""
+
+    word: ClassVar[str] = "metastore"
+
+
 class CustomPolicy(PolicyConfig):
     """A policy of the user: a class built with text parameters (PC-A11)."""
 
@@ -118,6 +123,7 @@ class CustomPolicy(PolicyConfig):
 
 KnownPolicy = (
     Annotated[SuccessFilePolicy, Tag(SuccessFilePolicy.word)]
+    | Annotated[MetastorePolicy, Tag(MetastorePolicy.word)]
     | Annotated[CustomPolicy, Tag(CustomPolicy.word)]
 )
 
@@ -142,9 +148,6 @@ def _with_known_word(found: Any) -> Any:
         return read
     said = ", ".join(map(str, found)) if isinstance(found, Mapping) else str(found)
     problem = f"unknown policy '{said}'; {suggest(said.replace('_', '-'), POLICIES)}"
-    for word, reason in _REFUSED.items():
-        if read == word:
-            problem = f"'{found}' {reason}"
     raise ValueError(problem)
 
 

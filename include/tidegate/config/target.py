@@ -18,6 +18,7 @@ from pydantic import (
     model_validator,
 )
 
+from tidegate.config.metastore import MetastoreConfig
 from tidegate.config.part_files import (
     DEFAULT_FORMAT,
     CompactionConfig,
@@ -93,6 +94,8 @@ class TargetConfig(Section):
     """By default zstd for Parquet and ORC, deflate for Avro, and none for CSV and JSON."""
     row_group: RowGroupConfig = Field(RowGroupConfig(), exclude_if=_is_unsaid(RowGroupConfig()))
     csv: CsvConfig = Field(CsvConfig(), exclude_if=_is_unsaid(CsvConfig()))
+    metastore: MetastoreConfig | None = Field(None, exclude_if=_is_unsaid(None))
+    """The catalog of the policy `metastore`."""
     evolve: Annotated[Evolve | None, _word(Evolve)] = Field(None, exclude_if=_is_unsaid(None))
     """What a window may do to the columns of the table. `widen`, the default: columns may come, go
     and change their types; `add_columns`: they may only come; `none`, the default for CSV: they

@@ -566,9 +566,11 @@ def test_policy_before_the_marker_sees_all_files_and_no_marker(disk: Disk) -> No
         key=plan().publication.digest,
         files=("new-1", "new-2"),
         rows=2,
+        size_bytes=sum(file.length for file in plan().publication.content),
         marker_name="_SUCCESS",
         marker='{"revision": 2}',
         storage=context.storage,
+        columns=None,
         scratch=str(disk.root / "work" / "scratch"),
     )
 

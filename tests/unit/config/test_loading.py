@@ -444,12 +444,11 @@ MISTAKES = {
         "'/lake/published' overlaps `target.path`, '/lake/published/orders': late rows need a root "
         "of their own, such as '/lake/published/orders_late'",
     ),
-    "metastore": (
+    "metastore without a metastore": (
         "commit: {policies: [metastore, success-file]}",
-        "commit.policies[0]",
+        "commit.policies",
         9,
-        "'metastore' is not in this version of Tidegate, so no pipeline has a metastore; "
-        "use [success-file]",
+        "'metastore' needs `target.metastore: {uri: thrift://…, table: database.table}`",
     ),
     "misspelt policy": (
         "commit:\n  policies:\n    - sucess-file",
@@ -515,7 +514,7 @@ MISTAKES = {
         "commit: {policies: [{parameters: [x]}]}",
         "commit.policies[0]",
         9,
-        "unknown policy 'parameters'; known: success-file, custom",
+        "unknown policy 'parameters'; known: success-file, metastore, custom",
     ),
     "option of a policy without any": (
         "commit: {policies: [{success-file: loud}]}",
@@ -527,7 +526,7 @@ MISTAKES = {
         "commit: {policies: [5]}",
         "commit.policies[0]",
         9,
-        "unknown policy '5'; known: success-file, custom",
+        "unknown policy '5'; known: success-file, metastore, custom",
     ),
     "marker before a policy": (
         "commit: {policies: [success-file, {custom: 'a:B'}]}",

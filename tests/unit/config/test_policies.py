@@ -15,6 +15,7 @@ from tidegate.config import (
     PipelineConfig,
     PolicyConfig,
     SuccessFilePolicy,
+    TargetConfig,
     json_schema,
 )
 from tidegate.config.commit import Trigger
@@ -80,7 +81,7 @@ def test_commit_plan_says_a_policy_as_plans_always_have(
 
 
 def test_success_file_is_made_without_options() -> None:
-    assert callable(open_policy(SuccessFilePolicy()).commit)
+    assert callable(open_policy(SuccessFilePolicy(), TargetConfig(path="/lake/orders")).commit)
 
 
 @pytest.mark.parametrize(

@@ -8,27 +8,30 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tidegate.commit.policies.custom import load_custom
+from tidegate.commit.policies.metastore import ListInMetastore
 from tidegate.commit.policies.protocol import CommitPolicy, PolicyContext
 from tidegate.commit.policies.success_file import SuccessFile
+from tidegate.config import CustomPolicy, MetastorePolicy, SuccessFilePolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from tidegate.config import PolicyConfig
+    from tidegate.config import PolicyConfig, TargetConfig
 
-OPENERS: Mapping[str, Callable[[Any], CommitPolicy]] = {
-    "success-file": SuccessFile,
-    "custom": load_custom,
+OPENERS: Mapping[str, Callable[[Any, TargetConfig], CommitPolicy]] = {
+    SuccessFilePolicy.word: lambda _options, _target: SuccessFile(),
+    MetastorePolicy.word: ListInMetastore.of,
+    CustomPolicy.word: lambda options, _target: load_custom(options),
 }
-"""Word of a policy → the function that makes it from its options."""
+"""Word of a policy → the function that makes it from its options and the target's."""
 
 __all__ = ["OPENERS", "CommitPolicy", "PolicyContext", "SuccessFile", "open_policy"]
 
 
-def open_policy(options: PolicyConfig) -> CommitPolicy:
+def open_policy(options: PolicyConfig, target: TargetConfig) -> CommitPolicy:
     """Make the policy that a pipeline file describes.
 
     Raises:
         PolicyUnknown: its module or class does not exist or raises, or it has no `commit`.
     """
-    return OPENERS[options.word](options)
+    return OPENERS[options.word](options, target)

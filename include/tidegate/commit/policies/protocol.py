@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from tidegate.model.metastore import TableColumns
     from tidegate.model.partition import Partition
     from tidegate.storage import Storage
 
@@ -25,9 +26,12 @@ class PolicyContext:
     files: tuple[str, ...]
     """Names of all files of the partition as committed."""
     rows: int
+    size_bytes: int
     marker_name: str
     marker: str
     storage: Storage
+    columns: TableColumns | None
+    """Those of the table; None if no policy needs them, or if the plans that tell them are lost."""
     scratch: str
     """Directory outside the table, on its file system, for `storage.write_once` into the table."""
 

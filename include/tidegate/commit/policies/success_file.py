@@ -8,7 +8,6 @@ from tidegate.errors import FileExistsAlready
 
 if TYPE_CHECKING:
     from tidegate.commit.policies.protocol import PolicyContext
-    from tidegate.config import SuccessFilePolicy
 
 
 class SuccessFile:
@@ -16,9 +15,6 @@ class SuccessFile:
 
     Failure: the marker appears whole or not at all; a repetition accepts its own bytes.
     """
-
-    def __init__(self, _options: SuccessFilePolicy | None = None) -> None:
-        """Take no options: the context has the marker's name and text."""
 
     def commit(self, context: PolicyContext) -> None:
         """Write the marker's bytes as planned.

@@ -19,13 +19,15 @@ from tidegate.model.publication import (
 )
 from tidegate.pipeline.state.kept_values import KeptValues
 from tidegate.pipeline.state.plan_files import read_plan
-from tidegate.pipeline.state.reading import Reading
+from tidegate.pipeline.state.reading import Reading, published_schema
 from tidegate.source import open_source
 from tidegate.stage import layout
-from tidegate.stage.partition_split import data_columns
+from tidegate.stage.partition_split import columns_of
 from tidegate.stage.stored import read_stored
 from tidegate.target.content import propose, with_content
+from tidegate.target.listed_columns import listed_columns
 from tidegate.target.merging import merging
+from tidegate.target.schema import unified
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from tidegate.ledger import Ledger
     from tidegate.model.ledger_rows import PartitionState, PublicationEntry
     from tidegate.model.message import Contribution, PartFile
+    from tidegate.model.metastore import TableColumns
     from tidegate.model.partition import Partition
     from tidegate.pipeline.state.places import Roots
     from tidegate.storage import Storage
@@ -48,6 +51,8 @@ class _Planned:
     """What the plan of a window says of the files that it writes."""
 
     columns: pa.Schema
+    keys: pa.Schema
+    """The columns of the source that partition keys are made from."""
     path_columns: frozenset[str]
     """The columns that the source has from the paths of its files."""
 
@@ -201,6 +206,31 @@ class Contents:
         planned = [found[file.window, file.plan_digest] for file in publication.content]
         return [item and item.columns for item in planned]
 
+    def table_columns(
+        self, publication: Publication, config: PipelineConfig
+    ) -> TableColumns | None:
+        """Return the columns of the table, as far as this revision tells them.
+
+        A revision without files has those that were planned last.
+
+        Returns:
+            None if all plans that tell them are lost.
+
+        Raises:
+            ColumnUnlistable: a metastore cannot list them.
+        """
+        plans = dict.fromkeys((file.window, file.plan_digest) for file in publication.content)
+        if not plans:
+            plans = dict.fromkeys(
+                (window, digest) for window, digest, _ in self._plans_of(publication.partition)
+            )
+        found = {plan: known for plan in plans if (known := self._planned(*plan)) is not None}
+        if not found:
+            return None
+        columns = unified((digest, known.columns) for (_, digest), known in found.items())
+        keys = unified((digest, known.keys) for (_, digest), known in found.items())
+        return listed_columns(config.target, columns, keys)
+
     def columns_of_plan(self, window: int, digest: str) -> pa.Schema | None:
         """Return the columns of the files that a plan writes; None if it is lost."""
         planned = self._planned(window, digest)
@@ -218,10 +248,10 @@ class Contents:
         config = PipelineConfig.from_resolved(scan.config)
         source = config.source
         schema = Reading.of(source, open_source(source, self.storage), scan.pin).schema
-        names = data_columns(schema.names, config.target.partition_by)
-        published = [name for name in names if name not in config.unpublished]
-        columns = pa.schema([schema.field(name) for name in published])
-        return _Planned(columns, frozenset(source.path_columns))
+        made_from = columns_of(config.target.partition_by)
+        keys = pa.schema([schema.field(name) for name in made_from if name in schema.names])
+        columns = published_schema(config, schema)
+        return _Planned(columns, keys, frozenset(source.path_columns))
 
     def _plans_of(self, partition: Partition) -> Iterator[tuple[int, str, bool]]:
         """Yield window, plan digest and whether it replaces others, newest first.

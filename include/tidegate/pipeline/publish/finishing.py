@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidegate.commit.policies import open_policy
+from tidegate.commit.policies.metastore import ListInMetastore
 from tidegate.commit.publisher import Publisher
+from tidegate.config import MetastorePolicy
 from tidegate.errors import FileContentWrong, FileLengthWrong, StagedFileMissing
 from tidegate.ledger.holder import Holder
 from tidegate.model.publication import Publication, PublicationState
@@ -122,8 +124,14 @@ class Finisher:
         Raises:
             StagedFileMissing, FileLengthWrong, FileContentWrong: a file was lost or damaged.
             PolicyUnknown: a policy cannot be built.
+            MetastoreSilent, MetastoreRefused, DatabaseMissing, ListedTableDiffers,
+            ColumnUnlistable: the partition cannot be listed.
         """
-        self._publisher(publication, policies).examine(publication)
+        publisher = self._publisher(publication, policies)
+        publisher.examine(publication)
+        for _, policy in publisher.policies:
+            if isinstance(policy, ListInMetastore) and publisher.columns is not None:
+                policy.foreseen(publisher.columns, publisher.places.table_root, self.config.name)
 
     def _take_back(self, begun: PublicationEntry, claim: Claim, owner: str) -> None:
         """Abandon a commit that was begun: first on disk, then in the ledger."""
@@ -136,8 +144,11 @@ class Finisher:
 
     def _publisher(self, publication: Publication, policies: Sequence[PolicyConfig]) -> Publisher:
         places = self.roots.places(publication.partition, publication.revision)
-        built = [(policy.title, open_policy(policy)) for policy in policies]
-        return Publisher(self.storage, places, built)
+        target = self.config.target
+        built = [(policy.title, open_policy(policy, target)) for policy in policies]
+        lists = any(policy.word == MetastorePolicy.word for policy in policies)
+        columns = self.contents.table_columns(publication, self.config) if lists else None
+        return Publisher(self.storage, places, built, columns)
 
 
 @dataclass(frozen=True)

@@ -13,13 +13,14 @@ from tidegate.read.balance import Balance
 from tidegate.read.changes import Settler
 from tidegate.read.exchange import KeyPlacement
 from tidegate.read.merge import ReadOptions, first_rows
+from tidegate.stage.partition_split import data_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     import pyarrow as pa
 
-    from tidegate.config import ReadConfig, SourceConfig
+    from tidegate.config import PipelineConfig, ReadConfig, SourceConfig
     from tidegate.model.exchange import Exchange
     from tidegate.model.ignored import Ignored
     from tidegate.model.plan import Piece, Pin
@@ -36,6 +37,14 @@ def filter_columns(read: ReadConfig) -> tuple[str, ...]:
     if read.filter is None or read.columns is None:
         return ()
     return tuple(name for name in named_columns(read.filter, _WHERE) if name not in read.columns)
+
+
+def published_schema(config: PipelineConfig, schema: pa.Schema) -> pa.Schema:
+    """Return the columns of the part files that are written from a reading's rows."""
+    names = data_columns(schema.names, config.target.partition_by)
+    import pyarrow as pa
+
+    return pa.schema([schema.field(name) for name in names if name not in config.unpublished])
 
 
 @dataclass(frozen=True)

@@ -26,9 +26,11 @@ def _context(folder: Path, marker: str = '{"revision": 1}') -> PolicyContext:
         key="k",
         files=(),
         rows=0,
+        size_bytes=0,
         marker_name="_DONE",
         marker=marker,
         storage=LocalStorage(),
+        columns=None,
         scratch=str(folder / "scratch"),
     )
 

@@ -1,0 +1,112 @@
+"""The metastore: readers who find partitions by a catalog find what is committed (PC-A09, A12)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tidegate.errors import ColumnsUnknown, MetastoreRefused
+from tidegate.metastore import open_metastore
+from tidegate.metastore.agreement import agreed, same_place
+from tidegate.model.metastore import ListedPartition, ListedTable
+from tidegate.model.partition import HIVE_DEFAULT_NAME
+
+if TYPE_CHECKING:
+    from tidegate.commit.policies.protocol import PolicyContext
+    from tidegate.config import MetastoreConfig, MetastorePolicy, TargetConfig
+    from tidegate.metastore.protocol import Metastore
+    from tidegate.model.metastore import TableColumns
+
+_ATTEMPTS = 10
+"""How often columns are compared again after other commits changed them."""
+
+
+@dataclass(frozen=True)
+class ListInMetastore:
+    """List a partition, or replace what is listed of it.
+
+    Failure: the table and the partition are listed by single calls, each of which is whole; a
+    repetition finds what is done. Another commit that adds columns at the same moment may replace
+    those of this one, so they are compared again.
+    """
+
+    metastore: Metastore
+    options: MetastoreConfig
+    format: str
+
+    @classmethod
+    def of(cls, _options: MetastorePolicy, target: TargetConfig) -> ListInMetastore:
+        """Prepare; nothing is connected yet."""
+        options = target.metastore
+        assert options is not None, "the pipeline file is refused without it"
+        return cls(open_metastore(options.uri, options.table), options, target.format)
+
+    def commit(self, context: PolicyContext) -> None:
+        """List the table and the partition.
+
+        Raises:
+            MetastoreSilent, MetastoreRefused: see `Metastore` (Transient).
+            DatabaseMissing, ListedTableDiffers, ColumnsUnknown: it cannot be listed.
+        """
+        self._list_table(context)
+        values = tuple(
+            HIVE_DEFAULT_NAME if value is None else value for _, value in context.partition.values
+        )
+        if not values:
+            return
+        if not context.files and self.options.on_empty == "drop":
+            self.metastore.drop(values)
+            return
+        listed = self.metastore.partition(values)
+        wanted = ListedPartition(
+            values,
+            address(context.partition_root),
+            context.revision,
+            context.key,
+            len(context.files),
+            context.rows,
+            context.size_bytes,
+        )
+        if listed is None or not _is_same(listed, wanted):
+            self.metastore.put(wanted)
+
+    def foreseen(self, columns: TableColumns, root: str, pipeline: str) -> str:
+        """Say what a commit would do to the table; raises as `commit`."""
+        found = self.metastore.table()
+        if found is None:
+            return "not there yet: the first publish makes it"
+        needed = agreed(self.options.table, found, self._table(columns, root, pipeline))
+        changed = [column.name for column in needed if column not in found.columns.columns]
+        return f"the next publish changes {', '.join(changed)}" if changed else "with all columns"
+
+    def _table(self, columns: TableColumns, root: str, pipeline: str) -> ListedTable:
+        return ListedTable(columns, address(root), self.format, pipeline)
+
+    def _list_table(self, context: PolicyContext) -> None:
+        columns = context.columns
+        for _ in range(_ATTEMPTS):
+            found = self.metastore.table()
+            if columns is None:
+                if found is None:
+                    raise ColumnsUnknown(table=self.options.table, partition=str(context.partition))
+                columns = found.columns
+            wanted = self._table(columns, context.table_root, context.pipeline)
+            if found is None:
+                self.metastore.create(wanted)
+                continue
+            needed = agreed(self.options.table, found, wanted)
+            if needed == found.columns.columns:
+                return
+            self.metastore.set_columns(needed)
+        problem = f"its columns were changed {_ATTEMPTS} times while this commit compared them"
+        raise MetastoreRefused(uri=self.options.uri, table=self.options.table, problem=problem)
+
+
+def address(path: str) -> str:
+    """Return the address of a local directory: catalogs take a path for one of their own store."""
+    return f"file:{path}"
+
+
+def _is_same(listed: ListedPartition, wanted: ListedPartition) -> bool:
+    is_there = same_place(listed.location, wanted.location)
+    return is_there and replace(listed, location=wanted.location) == wanted

@@ -1,0 +1,71 @@
+"""Compare a table as a metastore lists it with the one that a pipeline publishes."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from typing import TYPE_CHECKING
+
+from tidegate.errors import ListedTableDiffers
+from tidegate.metastore.hive_types import holds, wider
+from tidegate.model.metastore import ListedColumn
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from tidegate.model.metastore import ListedTable
+
+_FILE = re.compile(r"^file:/+")
+
+
+def same_place(one: str, other: str) -> bool:
+    """Return whether two locations are the same directory, as a path or an address of a file."""
+    return _place(one) == _place(other)
+
+
+def agreed(name: str, found: ListedTable, wanted: ListedTable) -> tuple[ListedColumn, ...]:
+    """Return the columns that the listed table has to have.
+
+    A table that a pipeline made follows its columns: new ones come last, and types only become
+    wider. Somebody else's table stays as it is.
+
+    Args:
+        name: `database.table`, for the error.
+        found: as it is listed; names are compared without case, as in Hive.
+        wanted: as the pipeline publishes it.
+
+    Raises:
+        ListedTableDiffers: readers of the table would not find what the pipeline publishes.
+    """
+    if found.pipeline not in {None, wanted.pipeline}:
+        _refuse(name, "pipeline", str(wanted.pipeline), str(found.pipeline))
+    if not same_place(found.location, wanted.location):
+        _refuse(name, "location", wanted.location, found.location)
+    if found.format != wanted.format:
+        _refuse(name, "format", wanted.format, found.format)
+    keys, known_keys = _names(wanted.columns.keys), _names(found.columns.keys)
+    if keys != known_keys:
+        _refuse(name, "partition keys", ", ".join(keys), ", ".join(known_keys) or "none")
+    columns = {column.name.lower(): column for column in found.columns.columns}
+    for column in wanted.columns.columns:
+        known = columns.get(column.name.lower())
+        if known is not None and holds(known.type, column.type):
+            continue
+        kind = column.type if known is None else wider(known.type, column.type)
+        if kind is None or found.pipeline is None:
+            part = f"column '{column.name}'"
+            _refuse(name, part, column.type, "none" if known is None else known.type)
+        columns[column.name.lower()] = ListedColumn(column.name.lower(), str(kind))
+    return tuple(columns.values())
+
+
+def _refuse(name: str, part: str, expected: str, found: str) -> None:
+    raise ListedTableDiffers(table=name, part=part, expected=expected, found=found)
+
+
+def _names(columns: Sequence[ListedColumn]) -> list[str]:
+    return [column.name.lower() for column in columns]
+
+
+def _place(location: str) -> str:
+    return posixpath.normpath(_FILE.sub("/", location))

@@ -1,0 +1,272 @@
+"""A Hive metastore, spoken to by Thrift: Hive's own server, and every service that speaks like it.
+
+Tables that Tidegate makes are external: whoever drops one drops no file.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import urlsplit
+
+from tidegate.errors import DatabaseMissing, MetastoreRefused, MetastoreSilent
+from tidegate.model.metastore import ListedColumn, ListedPartition, ListedTable, TableColumns
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from hive_metastore.ThriftHiveMetastore import Client
+
+_PORT = 9083
+_ANSWERS_WITHIN_MS = 60_000
+_PIPELINE, _REVISION, _COMMIT = "tidegate.pipeline", "tidegate.revision", "tidegate.commit"
+# A server would list the directory otherwise, at every change.
+_NO_STATISTICS = {"DO_NOT_UPDATE_STATS": "true"}
+
+
+class _Classes(NamedTuple):
+    """The classes by which Hive reads and writes a format."""
+
+    input: str
+    output: str
+    rows: str
+
+
+_HIVE = "org.apache.hadoop.hive"
+_FORMATS: Mapping[str, _Classes] = MappingProxyType(
+    {
+        "parquet": _Classes(
+            f"{_HIVE}.ql.io.parquet.MapredParquetInputFormat",
+            f"{_HIVE}.ql.io.parquet.MapredParquetOutputFormat",
+            f"{_HIVE}.ql.io.parquet.serde.ParquetHiveSerDe",
+        ),
+        "orc": _Classes(
+            f"{_HIVE}.ql.io.orc.OrcInputFormat",
+            f"{_HIVE}.ql.io.orc.OrcOutputFormat",
+            f"{_HIVE}.ql.io.orc.OrcSerde",
+        ),
+    }
+)
+
+
+class HiveMetastore:
+    """See `Metastore`.
+
+    Args:
+        uri: `thrift://host:port`, or several with commas between, tried in turn.
+        table: `database.table`.
+    """
+
+    def __init__(self, uri: str, table: str) -> None:
+        self._uri = uri
+        self._name = table
+        self._database, _, self._table = table.partition(".")
+
+    def table(self) -> ListedTable | None:
+        """See `Metastore`."""
+        with self._connected() as client:
+            found = self._found(client)
+        if found is None:
+            return None
+        parameters = found.parameters or {}
+        return ListedTable(
+            TableColumns(_columns(found.sd.cols), _columns(found.partitionKeys)),
+            found.sd.location or "",
+            _format_of(found.sd.inputFormat or ""),
+            parameters.get(_PIPELINE),
+        )
+
+    def create(self, table: ListedTable) -> None:
+        """See `Metastore`."""
+        from hive_metastore.ttypes import AlreadyExistsException, Table
+
+        made_by = {_PIPELINE: table.pipeline} if table.pipeline else {}
+        wanted = Table(
+            dbName=self._database,
+            tableName=self._table,
+            owner="tidegate",
+            sd=_storage(table),
+            partitionKeys=_fields(table.columns.keys),
+            parameters={"EXTERNAL": "TRUE", **made_by},
+            tableType="EXTERNAL_TABLE",
+        )
+        with self._connected() as client, contextlib.suppress(AlreadyExistsException):
+            client.create_table(wanted)
+
+    def set_columns(self, columns: tuple[ListedColumn, ...]) -> None:
+        """See `Metastore`."""
+        with self._connected() as client:
+            found = self._required(client)
+            found.sd.cols = _fields(columns)
+            client.alter_table_with_environment_context(
+                self._database, self._table, found, _context()
+            )
+
+    def partition(self, values: tuple[str, ...]) -> ListedPartition | None:
+        """See `Metastore`."""
+        from hive_metastore.ttypes import NoSuchObjectException
+
+        with self._connected() as client:
+            try:
+                found = client.get_partition(self._database, self._table, list(values))
+            except NoSuchObjectException:
+                return None
+        said = found.parameters or {}
+        revision = said.get(_REVISION)
+        return ListedPartition(
+            tuple(found.values),
+            found.sd.location or "",
+            int(revision) if revision else None,
+            said.get(_COMMIT),
+            *(int(said.get(name) or 0) for name in ("numFiles", "numRows", "totalSize")),
+        )
+
+    def put(self, partition: ListedPartition) -> None:
+        """See `Metastore`."""
+        from hive_metastore.ttypes import AlreadyExistsException, InvalidOperationException
+
+        with self._connected() as client:
+            wanted = self._partition(client, partition)
+            try:
+                client.add_partition_with_environment_context(wanted, _context())
+            except AlreadyExistsException:
+                # Dropped by somebody between the two calls: the next commit lists it.
+                with self._explained(InvalidOperationException):
+                    client.alter_partition_with_environment_context(
+                        self._database, self._table, wanted, _context()
+                    )
+
+    def drop(self, values: tuple[str, ...]) -> None:
+        """See `Metastore`."""
+        from hive_metastore.ttypes import NoSuchObjectException
+
+        with self._connected() as client, contextlib.suppress(NoSuchObjectException):
+            client.drop_partition(self._database, self._table, list(values), False)
+
+    def _partition(self, client: Client, listed: ListedPartition) -> Any:
+        """Return a partition with the formats and columns that its table has now."""
+        from hive_metastore.ttypes import Partition
+
+        storage = self._required(client).sd
+        storage.location = listed.location
+        return Partition(
+            values=list(listed.values),
+            dbName=self._database,
+            tableName=self._table,
+            sd=storage,
+            parameters={
+                _REVISION: str(listed.revision),
+                _COMMIT: str(listed.key),
+                "numFiles": str(listed.files),
+                "numRows": str(listed.rows),
+                "totalSize": str(listed.size_bytes),
+            },
+        )
+
+    def _found(self, client: Client) -> Any | None:
+        from hive_metastore.ttypes import NoSuchObjectException
+
+        try:
+            return client.get_table(self._database, self._table)
+        except NoSuchObjectException:
+            try:
+                client.get_database(self._database)
+            except NoSuchObjectException as missing:
+                raise DatabaseMissing(uri=self._uri, database=self._database) from missing
+            return None
+
+    def _required(self, client: Client) -> Any:
+        found = self._found(client)
+        if found is None:
+            problem = "the table was dropped at this moment"
+            raise MetastoreRefused(uri=self._uri, table=self._name, problem=problem)
+        return found
+
+    @contextlib.contextmanager
+    def _connected(self) -> Iterator[Client]:
+        """Connect to the first server that answers, for one call."""
+        from thrift.transport.TTransport import TTransportException
+
+        problems = []
+        for uri in self._uri.split(","):
+            try:
+                transport, client = _open(uri.strip())
+            except (TTransportException, OSError) as silent:
+                problems.append(f"{uri.strip()}: {silent}")
+                continue
+            try:
+                with self._explained():
+                    yield client
+            except (TTransportException, OSError) as broken:
+                raise MetastoreSilent(uri=self._uri, problem=str(broken)) from broken
+            finally:
+                transport.close()
+            return
+        raise MetastoreSilent(uri=self._uri, problem="; ".join(problems))
+
+    @contextlib.contextmanager
+    def _explained(self, *more: type[Exception]) -> Iterator[None]:
+        """Turn what the server says into an error of the table."""
+        from hive_metastore.ttypes import InvalidObjectException, MetaException
+        from thrift.Thrift import TApplicationException
+
+        try:
+            yield
+        except (InvalidObjectException, MetaException, TApplicationException, *more) as refused:
+            problem = str(getattr(refused, "message", None) or refused)
+            raise MetastoreRefused(uri=self._uri, table=self._name, problem=problem) from refused
+
+
+def _open(uri: str) -> tuple[Any, Client]:
+    from hive_metastore.ThriftHiveMetastore import Client
+    from thrift.protocol.TBinaryProtocol import TBinaryProtocol
+    from thrift.transport.TSocket import TSocket
+    from thrift.transport.TTransport import TBufferedTransport
+
+    place = urlsplit(uri)
+    socket = TSocket(place.hostname, place.port or _PORT)
+    socket.setTimeout(_ANSWERS_WITHIN_MS)
+    transport = TBufferedTransport(socket)
+    transport.open()
+    return transport, Client(TBinaryProtocol(transport))
+
+
+def _context() -> Any:
+    from hive_metastore.ttypes import EnvironmentContext
+
+    return EnvironmentContext(_NO_STATISTICS)
+
+
+def _storage(table: ListedTable) -> Any:
+    from hive_metastore.ttypes import SerDeInfo, StorageDescriptor
+
+    classes = _FORMATS[table.format]
+    return StorageDescriptor(
+        cols=_fields(table.columns.columns),
+        location=table.location,
+        inputFormat=classes.input,
+        outputFormat=classes.output,
+        numBuckets=-1,
+        serdeInfo=SerDeInfo(
+            serializationLib=classes.rows, parameters={"serialization.format": "1"}
+        ),
+        bucketCols=[],
+        sortCols=[],
+        parameters={},
+    )
+
+
+def _format_of(input_format: str) -> str:
+    known = {classes.input: name for name, classes in _FORMATS.items()}
+    return known.get(input_format, input_format)
+
+
+def _fields(columns: tuple[ListedColumn, ...]) -> list[Any]:
+    from hive_metastore.ttypes import FieldSchema
+
+    return [FieldSchema(column.name, column.type, None) for column in columns]
+
+
+def _columns(fields: list[Any] | None) -> tuple[ListedColumn, ...]:
+    return tuple(ListedColumn(field.name, field.type) for field in fields or ())

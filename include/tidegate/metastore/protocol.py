@@ -1,0 +1,45 @@
+"""The protocol of metastores: one table, and its partitions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from tidegate.model.metastore import ListedColumn, ListedPartition, ListedTable
+
+
+class Metastore(Protocol):
+    """Lists one table. Every call may be repeated, and is whole or has no effect.
+
+    Raises, each of them:
+        MetastoreSilent: it does not answer (Transient).
+        MetastoreRefused: it answers with an error that it does not explain by a type.
+    """
+
+    def table(self) -> ListedTable | None:
+        """Return the table as it is listed; None if it is not.
+
+        Raises:
+            DatabaseMissing: nor is its database.
+        """
+        ...
+
+    def create(self, table: ListedTable) -> None:
+        """List a table unless it is listed, whoever else does the same at this moment."""
+        ...
+
+    def set_columns(self, columns: tuple[ListedColumn, ...]) -> None:
+        """Replace the columns of the table, but not those of its partitions."""
+        ...
+
+    def partition(self, values: tuple[str, ...]) -> ListedPartition | None:
+        """Return a partition as it is listed; None if it is not."""
+        ...
+
+    def put(self, partition: ListedPartition) -> None:
+        """List a partition, or replace what is listed: location, formats and columns (PC-A09)."""
+        ...
+
+    def drop(self, values: tuple[str, ...]) -> None:
+        """Take a partition off the list unless it is off; its files stay."""
+        ...

@@ -1,0 +1,551 @@
+"""Partitions in a real Hive metastore: listed when they are committed, and as they are."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, replace
+from datetime import date
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+from catalog_servers import CatalogServer, hive_server
+from small_lake import NOW, SmallLake, day, load, publish
+from tidegate.cli.app import app
+from tidegate.commit.policies import PolicyContext, SuccessFile
+from tidegate.commit.policies.metastore import ListInMetastore
+from tidegate.config import MetastoreConfig
+from tidegate.errors import (
+    ColumnsUnknown,
+    ColumnUnlistable,
+    DatabaseMissing,
+    ListedTableDiffers,
+    MetastoreRefused,
+    MetastoreSilent,
+    PolicyFailed,
+    TidegateError,
+)
+from tidegate.metastore import open_metastore
+from tidegate.model.metastore import ListedColumn, ListedPartition, ListedTable, TableColumns
+from tidegate.model.partition import Partition
+from tidegate.storage import LocalStorage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from tidegate.metastore.protocol import Metastore
+
+FIRST, SECOND = ("2026-02-01",), ("2026-02-02",)
+NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CatalogServer]:
+    with hive_server(tmp_path_factory.mktemp("hive")) as found:
+        yield found
+
+
+@pytest.fixture
+def uri(server: CatalogServer) -> str:
+    return server.properties["uri"]
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> str:
+    """A table of its own for each test, in the database that every metastore has."""
+    return f"default.{tmp_path.name}"
+
+
+@pytest.fixture
+def listed(uri: str, table: str) -> Metastore:
+    return open_metastore(uri, table)
+
+
+@pytest.fixture
+def lake(tmp_path: Path, uri: str, table: str) -> SmallLake:
+    keys: dict[str, Any] = {
+        "target": {"metastore": {"uri": uri, "table": table}},
+        "commit": {"policies": ["metastore", "success-file"]},
+    }
+    return SmallLake(tmp_path / "lake", keys=keys)
+
+
+def made(metastore: Metastore) -> ListedTable:
+    found = metastore.table()
+    assert found is not None
+    return found
+
+
+def entry(metastore: Metastore, *values: str) -> ListedPartition:
+    found = metastore.partition(values)
+    assert found is not None
+    return found
+
+
+def texts(columns: tuple[ListedColumn, ...]) -> list[str]:
+    return [f"{column.name} {column.type}" for column in columns]
+
+
+def test_partition_is_listed_once_it_is_committed(lake: SmallLake, listed: Metastore) -> None:
+    ids = lake.commit({1: 3, 2: 2})
+    load(lake.pipeline())
+    assert listed.table() is None
+
+    publish(lake.pipeline())
+
+    table, first = made(listed), entry(listed, *FIRST)
+    assert table.pipeline == "orders"
+    assert table.location == f"file:{lake.target}"
+    assert texts(table.columns.keys) == ["dt date"]
+    assert texts(table.columns.columns) == ["id bigint", "at timestamp", "amount bigint"]
+    assert lake.ids()["dt=2026-02-01"] == ids[:3]
+    assert (first.revision, first.files, first.rows) == (1, 1, 3)
+    assert first.location == f"file:{lake.target}/dt=2026-02-01"
+    sizes = [path.stat().st_size for path in (lake.target / "dt=2026-02-01").glob("part-*")]
+    assert first.size_bytes == sum(sizes)
+    assert listed.partition(SECOND) is None
+
+
+def test_revision_replaces_the_entry_of_its_partition_only(
+    lake: SmallLake, listed: Metastore
+) -> None:
+    lake.commit({1: 3, 2: 2, 3: 1})
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    second = entry(listed, *SECOND)
+    lake.commit({1: 2, 4: 1})
+    load(lake.pipeline())
+
+    publish(lake.pipeline())
+
+    first = entry(listed, *FIRST)
+    assert (first.revision, first.files, first.rows) == (2, 2, 5)
+    assert entry(listed, *SECOND) == second
+
+
+@pytest.mark.follows("ColumnUnlistable")
+def test_column_that_hive_has_no_type_for_is_left_out(
+    lake: SmallLake, listed: Metastore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    landing = tmp_path / "landing"
+    landing.mkdir()
+    rows = pa.table({"id": [1], "day": [date(2026, 2, 1)], "at": pa.array([5], pa.time64("us"))})
+    pq.write_table(rows, landing / "a.parquet")
+    lake.source = {"kind": "files", "path": str(landing)}
+    keys: dict[str, Any] = {
+        "event_time": None,
+        "target": {"partition_by": {"dt": "day(day)"}},
+        "commit": {"trigger": "process-time"},
+    }
+    load(lake.pipeline(**keys))
+    with pytest.raises(ColumnUnlistable, match=r"'at' .*time64.* `source\.read\.columns`"):
+        lake.pipeline(**keys).publish(day(1), "cli", NOW)
+    assert not list(lake.target.glob("dt=*/part-*"))
+
+    keys["source"] = {"read": {"columns": ["id", "day"]}}
+    lake.file(**keys)
+    lake.found_by_name(monkeypatch)
+    rebuilt = CliRunner().invoke(app, ["rebuild", "orders", "dt=2026-02-01"])
+    assert rebuilt.exit_code == 0, rebuilt.output
+    publish(lake.pipeline(**keys))
+
+    assert texts(made(listed).columns.columns) == ["id bigint", "day date"]
+
+
+def _fail(*_: object) -> None:
+    raise SystemExit
+
+
+def test_commit_that_died_behind_the_metastore_is_finished(
+    lake: SmallLake, listed: Metastore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = lake.commit({1: 3, 2: 1})
+    load(lake.pipeline())
+
+    with monkeypatch.context() as dying:
+        dying.setattr(SuccessFile, "commit", _fail)
+        with pytest.raises(PolicyFailed):
+            lake.pipeline().publish(day(1), "cli", NOW)
+    between = entry(listed, *FIRST)
+    assert not (lake.target / "dt=2026-02-01" / "_SUCCESS").exists()
+
+    publish(lake.pipeline())
+
+    assert lake.ids() == {"dt=2026-02-01": ids[:3]}
+    assert entry(listed, *FIRST) == between
+
+
+KEYS = {
+    "text": (pa.string(), "string", ["a/b c=%ü", "x", None]),
+    "number": (pa.int32(), "int", [7, -1, None]),
+    "large": (pa.int64(), "bigint", [2**40, 0, None]),
+    "day": (pa.date32(), "date", [date(2026, 2, 1), date(1999, 1, 1), None]),
+    "flag": (pa.bool_(), "boolean", [True, False, None]),
+    "price": (pa.decimal128(5, 2), "string", [Decimal("1.50"), Decimal("-2.00"), None]),
+}
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_every_type_of_key_is_listed_by_the_text_of_its_directory(
+    lake: SmallLake, listed: Metastore, tmp_path: Path, name: str
+) -> None:
+    kind, said, values = KEYS[name]
+    landing = tmp_path / "landing"
+    landing.mkdir()
+    rows = pa.table({"id": [1, 2, 3], name: pa.array(values, kind)})
+    pq.write_table(rows, landing / "a.parquet")
+    lake.source = {"kind": "files", "path": str(landing)}
+    pipeline = lake.pipeline(
+        event_time=None,
+        target={"partition_by": {"dt": None, name: name}},
+        commit={"trigger": "process-time"},
+    )
+
+    load(pipeline)
+    publish(pipeline)
+
+    assert texts(made(listed).columns.keys) == [f"{name} {said}"]
+    found = [state.partition for state in pipeline.ledger.partitions.all()]
+    assert len(found) == 3
+    for partition in found:
+        value = partition.values[0][1]
+        at = entry(listed, NULL if value is None else value).location
+        assert at == f"file:{lake.target}/{partition.path}"
+
+
+def test_key_without_a_column_and_hours_are_texts(lake: SmallLake, listed: Metastore) -> None:
+    lake.commit({1: 1})
+    fields = {"hour": "hour(at)", "month": "month(at)", "country": "country"}
+    target = {"partition_by": fields, "static_partition": {"country": "de"}}
+    pipeline = lake.pipeline(target=target, commit={"trigger": "process-time"})
+
+    load(pipeline)
+    publish(pipeline)
+
+    assert texts(made(listed).columns.keys) == [
+        *("dt date", "hour string", "month string", "country string")
+    ]
+    found = entry(listed, "2026-02-01", "00", "2026-02", "de")
+    assert found.location == f"file:{lake.target}/dt=2026-02-01/hour=00/month=2026-02/country=de"
+
+
+def test_table_without_partitions_is_listed_alone(lake: SmallLake, listed: Metastore) -> None:
+    lake.commit({1: 2})
+    keys = {"target": {"partition_by": None}, "commit": {"trigger": "process-time"}}
+
+    load(lake.pipeline(**keys))
+    publish(lake.pipeline(**keys))
+
+    assert made(listed).columns.keys == ()
+    assert made(listed).location == f"file:{lake.target}"
+
+
+@pytest.mark.parametrize("on_empty", ["keep", "drop"])
+def test_partition_that_an_overwrite_empties_is_taken_off_only_if_asked(
+    lake: SmallLake, listed: Metastore, tmp_path: Path, on_empty: str
+) -> None:
+    landing = tmp_path / "landing"
+    landing.mkdir()
+    lake.source = {"kind": "files", "path": str(landing)}
+    keys = {
+        "event_time": None,
+        "target": {
+            "partition_by": {"dt": None, "country": "country"},
+            "static_partition": {"country": "de"},
+            "write": "overwrite",
+            "metastore": {"on_empty": on_empty},
+        },
+        "commit": {"trigger": "process-time"},
+    }
+    for number, ids in enumerate([[1, 2], [], [3], []]):
+        pq.write_table(pa.table({"id": pa.array(ids, pa.int64())}), landing / f"{number}.parquet")
+        load(lake.pipeline(**keys))
+        publish(lake.pipeline(**keys))
+
+        found = listed.partition(("de",))
+        assert (found is None) == (not ids and on_empty == "drop")
+        assert found is None or found.rows == len(ids)
+        assert (lake.target / "country=de" / "_SUCCESS").exists()
+
+
+def test_table_follows_the_columns_of_the_pipeline_that_made_it(
+    lake: SmallLake, listed: Metastore
+) -> None:
+    lake.commit({1: 1, 2: 1})
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    with lake.table.update_schema() as change:
+        change.add_column("note", _string())
+        change.add_column("inner", _struct())
+    lake.commit({3: 1, 4: 1})
+
+    load(lake.pipeline())
+    publish(lake.pipeline())
+
+    assert texts(made(listed).columns.columns) == [
+        *("id bigint", "at timestamp", "amount bigint"),
+        *("note string", "inner struct<a:int,b:array<double>>"),
+    ]
+
+
+def _string() -> Any:
+    from pyiceberg.types import StringType
+
+    return StringType()
+
+
+def _struct() -> Any:
+    from pyiceberg.types import DoubleType, IntegerType, ListType, NestedField, StructType
+
+    inner = ListType(102, DoubleType(), element_required=False)
+    return StructType(
+        NestedField(100, "a", IntegerType(), required=False),
+        NestedField(101, "b", inner, required=False),
+    )
+
+
+def others(lake: SmallLake, **changes: Any) -> ListedTable:
+    """A table that somebody else listed for the directory of the pipeline."""
+    columns = (("id", "bigint"), ("at", "timestamp"), ("amount", "bigint"), ("more", "string"))
+    kept = TableColumns(
+        tuple(ListedColumn(*column) for column in columns), (ListedColumn("dt", "string"),)
+    )
+    return replace(ListedTable(kept, str(lake.target), "parquet", None), **changes)
+
+
+def without(columns: TableColumns, name: str) -> TableColumns:
+    left = tuple(column for column in columns.columns if column.name != name)
+    return replace(columns, columns=left)
+
+
+def typed(columns: TableColumns, **types: str) -> TableColumns:
+    return replace(
+        columns,
+        columns=tuple(
+            replace(column, type=types.get(column.name, column.type)) for column in columns.columns
+        ),
+    )
+
+
+def test_table_of_somebody_else_gets_partitions_and_stays_as_it_is(
+    lake: SmallLake, listed: Metastore
+) -> None:
+    lake.commit({1: 1, 2: 1})
+    listed.create(others(lake))
+    before = made(listed)
+
+    load(lake.pipeline())
+    publish(lake.pipeline())
+
+    assert made(listed) == before
+    assert entry(listed, *FIRST).rows == 1
+
+
+@pytest.mark.follows("ListedTableDiffers")
+@pytest.mark.parametrize("part", ["location", "format", "keys", "column", "type", "pipeline"])
+def test_table_that_is_another_one_is_refused_by_check_and_publish_until_it_is_gone(
+    lake: SmallLake, listed: Metastore, uri: str, table: str, part: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    ids = lake.commit({1: 1, 2: 1})
+    columns = others(lake).columns
+    changes: dict[str, dict[str, Any]] = {
+        "location": {"location": f"{lake.target}2"},
+        "format": {"format": "orc"},
+        "keys": {"columns": replace(columns, keys=(ListedColumn("day", "string"),))},
+        "column": {"columns": without(columns, "amount")},
+        "type": {"columns": typed(columns, amount="int")},
+        "pipeline": {"pipeline": "another"},
+    }
+    listed.create(others(lake, **changes[part]))
+    before = made(listed)
+    lake.found_by_name(monkeypatch)
+    lake.file()
+
+    checked = CliRunner().invoke(app, ["check", "orders"])
+    load(lake.pipeline())
+    with pytest.raises(ListedTableDiffers):
+        lake.pipeline().publish(day(1), "cli", NOW)
+
+    assert checked.exit_code != 0
+    assert "in the metastore: " in " ".join(checked.output.split())
+    assert made(listed) == before
+    assert lake.ids() == {}
+    _drop(uri, table)
+    publish(lake.pipeline())
+    assert lake.ids() == {"dt=2026-02-01": ids[:1]}
+    assert entry(listed, *FIRST).rows == 1
+
+
+def _drop(uri: str, table: str) -> None:
+    from tidegate.metastore.hive import _open
+
+    transport, client = _open(uri)
+    client.drop_table(*table.split("."), False)
+    transport.close()
+
+
+@pytest.mark.follows("MetastoreSilent")
+def test_metastore_that_is_away_holds_the_marker_back_until_it_answers(
+    lake: SmallLake, listed: Metastore, uri: str
+) -> None:
+    ids = lake.commit({1: 1, 2: 1})
+    away = {"metastore": {"uri": "thrift://127.0.0.1:1"}}
+    load(lake.pipeline(target=away))
+
+    with pytest.raises(MetastoreSilent):
+        lake.pipeline(target=away).publish(day(1), "cli", NOW)
+
+    assert lake.ids() == {}
+    several = {"metastore": {"uri": f"thrift://127.0.0.1:1, {uri}"}}
+    publish(lake.pipeline(target=several))
+    assert lake.ids() == {"dt=2026-02-01": ids[:1]}
+    assert entry(listed, *FIRST).rows == 1
+
+
+@pytest.mark.follows("DatabaseMissing")
+def test_database_that_is_missing_is_named_until_it_is_made(
+    lake: SmallLake, uri: str, tmp_path: Path
+) -> None:
+    from hive_metastore.ttypes import Database
+
+    from tidegate.metastore.hive import _open
+
+    lake.commit({1: 1, 2: 1})
+    name = f"shop_{tmp_path.name}"
+    elsewhere = {"metastore": {"table": f"{name}.orders"}}
+    load(lake.pipeline(target=elsewhere))
+    with pytest.raises(DatabaseMissing, match=f"CREATE DATABASE {name}"):
+        lake.pipeline(target=elsewhere).publish(day(1), "cli", NOW)
+
+    transport, client = _open(uri)
+    client.create_database(Database(name, locationUri=f"file://{tmp_path}/shop"))
+    transport.close()
+    publish(lake.pipeline(target=elsewhere))
+
+    assert entry(open_metastore(uri, f"{name}.orders"), *FIRST).rows == 1
+
+
+@dataclass(frozen=True)
+class Interrupted:
+    """A metastore in which something happens before its columns are changed."""
+
+    inner: Any
+    happens: list[Any]
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "set_columns" and self.happens:
+            self.happens.pop()()
+        return getattr(self.inner, name)
+
+
+def context(tmp_path: Path, columns: TableColumns | None, **changes: Any) -> PolicyContext:
+    usual = PolicyContext(
+        pipeline="orders",
+        table_root=str(tmp_path),
+        partition=Partition((("dt", "2026-02-01"),)),
+        partition_root=f"{tmp_path}/dt=2026-02-01",
+        revision=1,
+        key="key",
+        files=("part-1",),
+        rows=3,
+        size_bytes=30,
+        marker_name="_SUCCESS",
+        marker="{}",
+        storage=LocalStorage(),
+        columns=columns,
+        scratch=str(tmp_path / "scratch"),
+    )
+    return replace(usual, **changes)
+
+
+def columns_of(*names: str) -> TableColumns:
+    return TableColumns(
+        tuple(ListedColumn(name, "int") for name in names), (ListedColumn("dt", "string"),)
+    )
+
+
+def test_columns_that_two_commits_add_at_once_are_all_there(
+    listed: Metastore, uri: str, table: str, tmp_path: Path
+) -> None:
+    options = MetastoreConfig(uri=uri, table=table)
+    plain = ListInMetastore(listed, options, "parquet")
+    plain.commit(context(tmp_path, columns_of("a")))
+    found = made(listed).columns.columns
+
+    def meanwhile() -> None:
+        listed.set_columns((*found, ListedColumn("b", "int")))
+
+    disturbed = ListInMetastore(Interrupted(listed, [meanwhile]), options, "parquet")
+    disturbed.commit(context(tmp_path, columns_of("a", "c")))
+    plain.commit(context(tmp_path, columns_of("a", "b")))
+
+    assert sorted(texts(made(listed).columns.columns)) == ["a int", "b int", "c int"]
+
+
+def test_policy_that_is_repeated_changes_nothing(
+    listed: Metastore, uri: str, table: str, tmp_path: Path
+) -> None:
+    plain = ListInMetastore(listed, MetastoreConfig(uri=uri, table=table), "parquet")
+    plain.commit(context(tmp_path, columns_of("a")))
+    before = made(listed), entry(listed, *FIRST)
+    reading_only = Interrupted(listed, [])
+    for name in ("create", "set_columns", "put", "drop"):
+        object.__setattr__(reading_only, name, _fail)
+
+    ListInMetastore(reading_only, plain.options, "parquet").commit(
+        context(tmp_path, columns_of("a"))
+    )
+
+    assert (made(listed), entry(listed, *FIRST)) == before
+
+
+@pytest.mark.follows("ColumnsUnknown")
+def test_table_whose_columns_nobody_knows_is_made_by_another_partition(
+    listed: Metastore, uri: str, table: str, tmp_path: Path
+) -> None:
+    plain = ListInMetastore(listed, MetastoreConfig(uri=uri, table=table), "parquet")
+    with pytest.raises(ColumnsUnknown):
+        plain.commit(context(tmp_path, None))
+    later = {"partition": Partition((("dt", "2026-02-02"),)), "partition_root": f"{tmp_path}/b"}
+
+    plain.commit(context(tmp_path, columns_of("a"), **later))
+    plain.commit(context(tmp_path, None))
+
+    assert entry(listed, *FIRST).rows == entry(listed, *SECOND).rows == 3
+
+
+def test_many_commits_at_once_make_one_table(
+    uri: str, table: str, listed: Metastore, tmp_path: Path
+) -> None:
+    options = MetastoreConfig(uri=uri, table=table)
+    problems: list[TidegateError] = []
+
+    def commit(number: int) -> None:
+        try:
+            policy = ListInMetastore(open_metastore(uri, table), options, "parquet")
+            partition = Partition((("dt", f"2026-02-{number:02d}"),))
+            root = f"{tmp_path}/{partition.path}"
+            said = {"partition": partition, "partition_root": root}
+            policy.commit(context(tmp_path, columns_of("a", f"c{number}"), **said))
+        except TidegateError as problem:
+            problems.append(problem)
+
+    threads = [threading.Thread(target=commit, args=(number,)) for number in range(1, 9)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert [problem for problem in problems if not isinstance(problem, MetastoreRefused)] == []
+    for number in range(1, 9):
+        commit(number)
+    assert sorted(texts(made(listed).columns.columns)) == sorted(
+        ["a int", *(f"c{number} int" for number in range(1, 9))]
+    )
+    assert all(listed.partition((f"2026-02-{number:02d}",)) for number in range(1, 9))

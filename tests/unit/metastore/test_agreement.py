@@ -1,0 +1,81 @@
+"""A listed table and the one that a pipeline publishes: what is the same, and what is changed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from tidegate.errors import ListedTableDiffers
+from tidegate.metastore.agreement import agreed, same_place
+from tidegate.model.metastore import ListedColumn, ListedTable, TableColumns
+
+
+def columns(**types: str) -> tuple[ListedColumn, ...]:
+    return tuple(ListedColumn(name, kind) for name, kind in types.items())
+
+
+WANTED = ListedTable(
+    TableColumns(columns(id="bigint", note="string"), columns(dt="date")),
+    "file:/lake/orders",
+    "parquet",
+    "orders",
+)
+
+
+def listed(made_by: str | None = "orders", **types: str) -> ListedTable:
+    found = replace(WANTED.columns, columns=columns(**types))
+    return replace(WANTED, columns=found, pipeline=made_by)
+
+
+@pytest.mark.parametrize("made_by", ["orders", None])
+def test_table_with_more_columns_and_wider_types_stays(made_by: str | None) -> None:
+    found = listed(made_by, ID="bigint", more="int", note="varchar(10)")
+
+    assert agreed("shop.orders", found, WANTED) == found.columns.columns
+
+
+def test_table_of_the_pipeline_gets_columns_and_wider_types() -> None:
+    found = agreed("shop.orders", listed(more="int", id="int"), WANTED)
+
+    assert found == columns(more="int", id="bigint", note="string")
+
+
+@pytest.mark.parametrize(
+    ("found", "said"),
+    [
+        (listed(None, id="bigint"), "column 'note': expected string, found none"),
+        (listed(None, id="int", note="string"), "column 'id': expected bigint, found int"),
+        (listed(id="date", note="string"), "column 'id': expected bigint, found date"),
+        (listed("other", id="bigint"), "pipeline: expected orders, found other"),
+        (replace(WANTED, location="file:/lake/old"), "location: expected file:/lake/orders, found"),
+        (replace(WANTED, format="orc"), "format: expected parquet, found orc"),
+        (
+            replace(WANTED, columns=replace(WANTED.columns, keys=())),
+            "keys: expected dt, found none",
+        ),
+        (
+            replace(WANTED, columns=replace(WANTED.columns, keys=columns(dt="date", hour="int"))),
+            "keys: expected dt, found dt, hour",
+        ),
+    ],
+)
+def test_table_that_is_another_one_is_refused(found: ListedTable, said: str) -> None:
+    with pytest.raises(ListedTableDiffers, match=said):
+        agreed("shop.orders", found, WANTED)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("file:/lake/orders", "/lake/orders", True),
+        ("file:///lake/orders/", "file:/lake/orders", True),
+        ("file:/lake/orders", "file:/lake/orders2", False),
+        ("hdfs://name/lake/orders", "/lake/orders", False),
+        ("file:/lake/a%20b", "file:/lake/a b", False),
+    ],
+)
+def test_places_are_compared_without_the_way_they_are_written(
+    one: str, other: str, expected: bool
+) -> None:
+    assert same_place(one, other) is expected
