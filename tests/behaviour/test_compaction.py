@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shlex
 import shutil
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
@@ -12,8 +14,10 @@ import pytest
 from typer.testing import CliRunner
 
 from crash.faults import Stopper, stopping_storage
+from interrupting import before_look
 from small_lake import NOW, SmallLake, day, decide, load, local, publish
 from tidegate.cli.app import app
+from tidegate.errors import PublicationLapsed
 from tidegate.model.finding import FindingKind
 from tidegate.model.run import Run
 from tidegate.target.compaction import CompactionRule
@@ -380,3 +384,26 @@ def test_files_are_found_where_they_went_when_revisions_are_compared(lake: Small
     }
 
     assert found == {(3, 4): (0, 0), (4, 5): (0, 1), (3, 5): (0, 1), (5, 6): (0, 0), (3, 6): (0, 1)}
+
+
+def test_rows_that_are_announced_before_any_look_of_compaction_are_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = 0
+    acted = True
+    while acted:
+        number += 1
+        lake = SmallLake(tmp_path / str(number), keys=APPENDS)
+        pipeline = grown(lake, 2)
+        ids = [1, 2, 3, 4, *lake.commit({1: 2})]
+        with (
+            before_look(monkeypatch, pipeline, number, partial(load, pipeline)) as happened,
+            contextlib.suppress(PublicationLapsed),
+        ):
+            pipeline.compact(day(1), RULE, "cli", NOW)
+        acted = bool(happened)
+        load(pipeline)
+        publish(pipeline)
+
+        assert lake.ids()[FIRST] == ids, number
+    assert number > 3

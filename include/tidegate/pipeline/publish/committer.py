@@ -269,10 +269,12 @@ class Committer:
         self.watch.check_partition(partition)
         claim, _ = self.finisher.claim_with_nothing_begun(partition, owner, now)
         try:
+            # Before it is known that nothing waits: what a load announces later has to wait.
+            brought = self.ledger.contributions.to(partition)
             if self.ledger.partitions.get(partition).pending != "none":
                 return None
             with self.finisher.renewing(partition, claim):
-                following = self.compactor.rewritten(partition, rule)
+                following = self.compactor.rewritten(partition, rule, brought)
             if following is None or following.is_empty:
                 return None
             self.ledger.publications.propose(following, claim, now)

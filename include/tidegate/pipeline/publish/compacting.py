@@ -68,8 +68,19 @@ class Compactor:
             return following
         return self._joined(following, self.rule)
 
-    def rewritten(self, partition: Partition, rule: CompactionRule) -> Publication | None:
-        """Return the revision that only joins small files of the current one; None without one."""
+    def rewritten(
+        self, partition: Partition, rule: CompactionRule, brought: Sequence[Contribution]
+    ) -> Publication | None:
+        """Return the revision that only joins small files of the current one.
+
+        Args:
+            partition: the partition, for which nothing waits.
+            rule: which files are joined.
+            brought: all that windows had brought when nothing waited.
+
+        Returns:
+            None if there is no current revision.
+        """
         base = self.contents.standing(partition)
         if base is None:
             return None
@@ -80,7 +91,7 @@ class Compactor:
             removes=(),
             content=base.content,
             # A window that was read again with equal rows counts as it is known now.
-            contributions=plans_of(self.contents.ledger.contributions.to(partition)),
+            contributions=plans_of(brought),
         )
         return self._joined(unchanged, rule)
 

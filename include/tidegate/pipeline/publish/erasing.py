@@ -177,9 +177,11 @@ class StandingRows:
         A window that was read again with equal rows has another plan.
         """
         partition = standing.partition
+        # Before it is known that nothing waits: what a load announces later has to wait.
+        brought = self.ledger.contributions.to(partition)
         if self.ledger.partitions.get(partition).pending != "none":
             return dict(standing.contributions)
-        return plans_of(self.ledger.contributions.to(partition))
+        return plans_of(brought)
 
     def _made(
         self,
