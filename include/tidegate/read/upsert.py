@@ -22,6 +22,7 @@ from tidegate.physical.arrays import (
     flags,
     integer_column,
     text_column,
+    where_true,
 )
 from tidegate.read.keys import KeyIndex
 
@@ -47,6 +48,11 @@ def removes_row(kinds: pa.Array) -> Flags:
     return flags(pc.is_in(kinds, value_set=_REMOVING.cast(kinds.type)))
 
 
+def is_erased(kinds: pa.Array) -> Flags:
+    """Return which changes stand in place of an erased row."""
+    return where_true(pc.equal(kinds, pa.scalar(ERASED, kinds.type)))
+
+
 def ordered_changes(rows: pa.RecordBatch, window: int, columns: pa.Schema) -> pa.RecordBatch:
     """Return staged changes with the columns that order them, and without those that only tell.
 
@@ -62,7 +68,7 @@ def ordered_changes(rows: pa.RecordBatch, window: int, columns: pa.Schema) -> pa
         kinds = rows.column(CHANGE_TYPE)
         stands = ~removes_row(kinds)
         # It stands where the row would have stood.
-        turn = stands | flags(pc.equal(kinds, pa.scalar(ERASED, kinds.type)))
+        turn = stands | is_erased(kinds)
     ordinal = (
         rows.column(CHANGE_ORDINAL).cast(pa.int64())
         if CHANGE_ORDINAL in names

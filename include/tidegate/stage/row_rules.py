@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tidegate.model.row_kind import CHANGE_TYPE
 from tidegate.physical.arrays import boolean_column, flags
 from tidegate.predicate import Predicate
+from tidegate.read.upsert import is_erased
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,6 +37,8 @@ class Judged:
 class RowRules:
     """The rules of a pipeline for batches of one schema (PC-C05).
 
+    What took the place of an erased row passes every rule.
+
     Args:
         rules: `rows` of the pipeline file.
         schema: the schema of the batches.
@@ -49,6 +53,7 @@ class RowRules:
         ]
         self._quarantine = [item for item in parsed if item[0].on_failure == "quarantine"]
         self._rest = [item for item in parsed if item[0].on_failure != "quarantine"]
+        self._has_kinds = CHANGE_TYPE in schema.names
         self.names = tuple(rule.name for rule in rules)
 
     def judge(self, batch: pa.RecordBatch) -> Judged:
@@ -57,7 +62,7 @@ class RowRules:
         kept, quarantined = self._put_aside(batch, hits)
         held: dict[str, Flags] = {}
         for rule, predicate in self._rest:
-            failed = _failed(predicate, kept)
+            failed = self._failed(predicate, kept)
             hits[rule.name] = int(failed.sum())
             if rule.on_failure == "hold" and hits[rule.name]:
                 held[rule.name] = failed
@@ -69,7 +74,7 @@ class RowRules:
         aside: Flags = np.zeros(batch.num_rows, dtype=np.bool_)
         quarantined = []
         for rule, predicate in self._quarantine:
-            failed = _failed(predicate, batch)
+            failed = self._failed(predicate, batch)
             hits[rule.name] = int(failed.sum())
             first_here = failed & ~aside
             if first_here.any():
@@ -77,9 +82,11 @@ class RowRules:
                 aside |= failed
         return (_rows(batch, ~aside) if quarantined else batch), tuple(quarantined)
 
-
-def _failed(predicate: Predicate, batch: pa.RecordBatch) -> Flags:
-    return ~flags(predicate.mask(batch))
+    def _failed(self, predicate: Predicate, batch: pa.RecordBatch) -> Flags:
+        failed: Flags = ~flags(predicate.mask(batch))
+        if self._has_kinds and failed.any():
+            failed &= ~is_erased(batch.column(CHANGE_TYPE))
+        return failed
 
 
 def _rows(batch: pa.RecordBatch, wanted: Flags) -> pa.RecordBatch:

@@ -102,3 +102,21 @@ def test_rules_predicate_that_does_not_fit_names_the_rule() -> None:
 
     with pytest.raises(PredicateInvalid, match=r"rows\.known\.where"):
         RowRules([rule], SCHEMA)
+
+
+def test_what_took_the_place_of_an_erased_row_passes_every_rule() -> None:
+    rows = pa.RecordBatch.from_pylist(
+        [
+            {"id": 1, "mail": None, "_change_type": "ERASED"},
+            {"id": 2, "mail": None, "_change_type": "INSERT"},
+            {"id": 3, "mail": "ada", "_change_type": None},
+        ]
+    )
+    for effect in ("quarantine", "hold", "warn"):
+        rule = RowRule(name="has_mail", where="mail IS NOT NULL", on_failure=effect)
+        judged = RowRules([rule], rows.schema).judge(rows)
+
+        assert judged.hits == {"has_mail": 1}
+        assert [row["id"] for _, gone in judged.quarantined for row in gone.to_pylist()] == (
+            [2] if effect == "quarantine" else []
+        )
