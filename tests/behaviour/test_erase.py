@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ from behaviour.test_compaction import RULE
 from behaviour.test_late_data import check_restored
 from behaviour.test_upsert import CHANGES, UPSERT, ChangingLake
 from crash.faults import Stopper, stopping_storage
-from interrupting import Interrupting
+from interrupting import Interrupting, before_look
 from small_lake import DAY_1 as DAY_1_AT
 from small_lake import (
     NOW,
@@ -684,8 +685,11 @@ def test_damaged_file_leaves_its_partition_and_no_other(lake: SmallLake) -> None
     assert ids.to_pylist() == [4]
 
 
+@pytest.mark.parametrize("condition", ["amount = 77", "id = 1 and amount = 77"])
 @pytest.mark.parametrize("first", ["loaded", "erased"])
-def test_row_that_an_erased_one_replaced_does_not_come_back(tmp_path: Path, first: str) -> None:
+def test_row_that_an_erased_one_replaced_does_not_come_back(
+    tmp_path: Path, first: str, condition: str
+) -> None:
     upserts: dict[str, Any] = {
         "commit": {"trigger": "process-time"},
         "target": {"write": "upsert", "keys": ["id"], "keys_stay": True},
@@ -709,7 +713,7 @@ def test_row_that_an_erased_one_replaced_does_not_come_back(tmp_path: Path, firs
     if first == "loaded":
         load(opened, interval(2))
         publish(opened)
-    opened.erase(opened.erasure("amount = 77", "ada", NOW), RUN, ADA, local)
+    opened.erase(opened.erasure(condition, "ada", NOW), RUN, ADA, local)
     if first == "erased":
         load(opened, interval(2))
         publish(opened)
@@ -878,3 +882,30 @@ def test_revision_that_was_approved_goes_before_an_erasure_that_it_does_not_touc
     assert command.invoke(app, ["erase", "orders", "--again"]).exit_code == 0
     assert lake.ids() == {DAY_1: [2, 3, 4]}
     assert everywhere(lake) == {2, 3, 4}
+
+
+def test_rows_that_are_announced_before_any_look_of_an_erasure_are_published(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    number = 0
+    acted = True
+    while acted:
+        number += 1
+        lake = SmallLake(tmp_path / str(number), keys={"commit": {"trigger": "process-time"}})
+        opened = lake.pipeline()
+        for window in (1, 2):
+            lake.commit({1: 2})
+            load(opened, interval(window))
+            publish(opened)
+        lake.commit({1: 2})
+        with before_look(
+            monkeypatch, opened, number, partial(load, opened, interval(3))
+        ) as happened:
+            opened.erase(opened.erasure("id = 1", "ada", NOW), RUN, ADA, local)
+        acted = bool(happened)
+        if not acted:
+            load(opened, interval(3))
+        publish(opened)
+
+        assert lake.ids()[DAY_1] == [2, 3, 4, 5, 6], number
+    assert number > 3

@@ -26,8 +26,8 @@ class LeftOut:
     """What becomes of erased rows among those that are staged.
 
     They are left out. Of changes that are merged by key, that alone would let an earlier row of the
-    key stand that they replaced: they become removals with nothing but their key, unless the values
-    by which they are erased are needed to stage them. A key of such values is erased altogether.
+    key stand that they replaced: they become removals of their key, with the values that are needed
+    to stage them. Where these are all by which a row is erased, it is left out altogether.
 
     Args:
         erasures: whose rows are left out.
@@ -48,9 +48,10 @@ class LeftOut:
     ) -> None:
         times = [spec.event_time] if spec.event_time is not None else []
         self._needed = {*spec.keys, *columns_of(spec.fields), *times, *unpublished}
-        turning = [item for item in erasures if not self._needed.intersection(item.columns)]
-        self._erased = ErasedRows(erasures, schema)
+        turning = [item for item in erasures if not self._needed.issuperset(item.columns)]
         self._turning = ErasedRows(turning if spec.keys else (), schema)
+        whole = [item for item in erasures if not spec.keys or item not in turning]
+        self._whole = ErasedRows(whole, schema)
         self._computer = None
         if overwrites:
             self._computer = PartitionComputer(
@@ -73,15 +74,16 @@ class LeftOut:
                 yield left
 
     def _left(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        if not self._erased.columns:
+        if not self._whole.columns and not self._turning.columns:
             return batch
-        erased = self._erased.mask(batch)
-        turned = erased & self._turning.mask(batch)
+        whole = self._whole.mask(batch)
+        turned = self._turning.mask(batch) & ~whole
+        erased = whole | turned
         self.rows += int(erased.sum())
         if self._computer is not None and erased.any():
             gone = batch.filter(boolean_column(erased))
-            whole = np.ones(gone.num_rows, np.bool_)
-            self.partitions.update(it for it, _ in self._computer.split(gone).touched(whole))
+            every = np.ones(gone.num_rows, np.bool_)
+            self.partitions.update(it for it, _ in self._computer.split(gone).touched(every))
         if self._turning.columns:
             batch = self._as_deletes(batch, turned)
         stays = ~erased | turned

@@ -28,10 +28,15 @@ ROWS = pa.RecordBatch.from_pylist(
 BY_REGION = (PartitionField("region", "region", Transform.IDENTITY),)
 
 
+def erased_by(**values: object) -> Erasure:
+    kinds = [SCHEMA.field(name).type for name in values]
+    arrays = [pa.array([it], kind) for it, kind in zip(values.values(), kinds, strict=True)]
+    rows = fingerprints(arrays, "s")
+    return Erasure(1, tuple(values), tuple(map(kind_of, kinds)), "s", rows, "ada", NOW)
+
+
 def erased(column: str, value: object) -> Erasure:
-    kind = SCHEMA.field(column).type
-    rows = fingerprints([pa.array([value], kind)], "s")
-    return Erasure(1, (column,), (kind_of(kind),), "s", rows, "ada", NOW)
+    return erased_by(**{column: value})
 
 
 def left(out: LeftOut) -> list[dict[str, object]]:
@@ -95,6 +100,30 @@ def test_rows_that_are_told_by_what_stages_them_are_left_out(column: str, value:
 
     assert all(row[column] != value for row in left(out))
     assert out.schema == SCHEMA
+
+
+@pytest.mark.parametrize(("column", "value"), [("id", 1), ("region", "eu")])
+def test_row_that_is_told_by_its_key_and_more_leaves_a_removal(column: str, value: object) -> None:
+    spec = StageSpec(keys=("id",), fields=BY_REGION)
+    by_both = erased_by(**{column: value, "mail": "ada"})
+
+    found = left(LeftOut([by_both], SCHEMA, spec, (), overwrites=False))
+
+    assert found == [
+        {"id": 1, "region": "eu", "mail": None, "_change_type": "ERASED"},
+        {"id": 2, "region": "eu", "mail": "bob", "_change_type": "INSERT"},
+        {"id": 3, "region": "us", "mail": "ada", "_change_type": "INSERT"},
+    ]
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_row_whose_key_is_erased_leaves_nothing_whatever_else_names_it(order: int) -> None:
+    spec = StageSpec(keys=("id",), fields=BY_REGION)
+    both = [erased("id", 1), erased("mail", "ada")][::order]
+    out = LeftOut(both, SCHEMA, spec, (), overwrites=False)
+
+    assert [row["id"] for row in left(out)] == [2, 3]
+    assert out.rows == 2
 
 
 def test_rows_that_are_told_by_their_event_time_are_left_out() -> None:
