@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -171,32 +170,6 @@ def test_rebuild_and_replay_of_a_file_that_changed_lead_to_what_stands(
 
     expected = {FIRST: [1, 5, 6], "dt=2026-02-02": [3]}
     assert published_ids(tidegate.lake.target) == tidegate.lake.listed_ids() == expected
-
-
-@pytest.mark.follows("SourceRowInvalid")
-def test_field_behind_the_rows_that_tell_the_columns_is_published_once_it_is_declared(
-    tidegate: Typed,
-) -> None:
-    at = "2026-02-01T00:00:00Z"
-    plain = [{"id": id, "qty": 1, "at": at} for id in range(1, 8_000)]
-    lines = [json.dumps(row) for row in [*plain, {"id": 8_000, "qty": 2, "at": at, "refund": 3}]]
-    (tidegate.root / "a.json").write_text("\n".join(lines))
-    tidegate.configure(format="json")
-
-    said = tidegate("tidegate load orders", 1)
-
-    assert said.startswith("SourceRowInvalid")
-    assert "row 8000, column 'refund'" in said
-    columns = {"id": "long", "qty": "long", "at": "timestamp", "refund": "long"}
-    tidegate.configure(format="json", columns=columns)
-    tidegate.printed(said, "abandon", "--yes")
-    tidegate.printed(said, "load")
-    tidegate("tidegate publish orders")
-    rows = read_committed(tidegate.lake.target).to_table(columns=["id", "refund"])
-    assert dict(zip(*rows.to_pydict().values(), strict=True)) == {
-        **dict.fromkeys(range(1, 8_000)),
-        8_000: 3,
-    }
 
 
 @pytest.mark.follows("ListedFileChanged", "SourceRowInvalid")

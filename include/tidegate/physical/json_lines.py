@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.json as arrow_json
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 _ANY = "_"
-_UNKNOWN = (
-    "expected only the fields that the first rows of the files have, found another; declare all "
-    "columns in `source.columns`"
-)
 
 
 @dataclass(frozen=True)
@@ -44,15 +40,13 @@ class JsonRows(StreamedRows):
 
     Args:
         source: the open file, closed with this.
-        columns: the fields that objects have, with their types.
-        complete: whether there may be no other field, at any depth; else others are left out.
+        columns: the fields that objects may have, with their types.
     """
 
-    def __init__(self, source: JsonFile, columns: pa.Schema, *, complete: bool = False) -> None:
+    def __init__(self, source: JsonFile, columns: pa.Schema) -> None:
         super().__init__(source)
         self._source = source
         self._columns = columns
-        self._is_complete = complete
 
     @property
     def schema(self) -> pa.Schema:
@@ -72,10 +66,9 @@ class JsonRows(StreamedRows):
 
     def _parsed(self, wanted: pa.Schema) -> Iterator[pa.RecordBatch]:
         done = 0
-        asked = _Asked(self._columns, complete=True) if self._is_complete else _Asked(wanted)
         for block in _blocks(self._source.stream()):
             try:
-                for batch in asked.rows(block):
+                for batch in _rows_of(block, wanted):
                     yield (
                         counted_rows(batch.num_rows)
                         if not wanted.names
@@ -85,7 +78,7 @@ class JsonRows(StreamedRows):
             except InvalidRow:
                 raise
             except pa.ArrowInvalid as refused:
-                raise _named(str(refused), block, asked, done) from refused
+                raise _named(str(refused), block, wanted, done) from refused
 
 
 def _blocks(stream: TextStream) -> Iterator[bytes]:
@@ -107,66 +100,39 @@ def _blocks(stream: TextStream) -> Iterator[bytes]:
             raise InvalidRow(None, None, problem)
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """Which fields of objects are parsed."""
-
-    columns: pa.Schema
-    complete: bool = False
-    """Whether another field is an error."""
-
-    def rows(self, block: bytes) -> list[pa.RecordBatch]:
-        """Parse whole lines, with texts for times.
-
-        Raises:
-            pa.ArrowInvalid: one does not fit.
-        """
-        # Without any field, Arrow would not know how many rows there are.
-        fields = self.columns if self.columns.names else pa.schema([(_ANY, pa.string())])
-        table = parsed(block, as_parsed(fields), "error" if self.complete else "ignore")
-        # Arrow does not check that texts are UTF-8.
-        table.validate(full=True)
-        return [*table.combine_chunks().to_batches()]
-
-    def refuses(self, lines: Sequence[bytes]) -> bool:
-        """Return whether some lines cannot be parsed."""
-        try:
-            self.rows(b"\n".join(lines))
-        except pa.ArrowInvalid:
-            return True
-        return False
+def _rows_of(block: bytes, wanted: pa.Schema) -> list[pa.RecordBatch]:
+    """Parse whole lines, with texts for times."""
+    # Without any field, Arrow would not know how many rows there are.
+    asked = as_parsed(wanted) if wanted.names else pa.schema([(_ANY, pa.string())])
+    table = parsed(block, asked)
+    # Arrow does not check that texts are UTF-8.
+    table.validate(full=True)
+    return [*table.combine_chunks().to_batches()]
 
 
-def _named(said: str, block: bytes, asked: _Asked, done: int) -> pa.ArrowInvalid:
+def _named(said: str, block: bytes, wanted: pa.Schema, done: int) -> pa.ArrowInvalid:
     """Return the error with its row and column."""
     lines = [line for line in block.split(b"\n") if line.strip(b" \t\r\xef\xbb\xbf")]
     low, high = 0, len(lines)
     while high - low > 1:
         middle = (low + high) // 2
-        if asked.refuses(lines[low:middle]):
-            high = middle
-        else:
+        if _refused(lines[low:middle], wanted) is None:
             low = middle
-    return InvalidRow(done + low + 1, *_blamed(lines[low], asked, said))
+        else:
+            high = middle
+    return InvalidRow(done + low + 1, *_blamed(lines[low], wanted, said))
 
 
-def parsed(
-    text: bytes,
-    columns: pa.Schema | None = None,
-    others: Literal["infer", "ignore", "error"] = "infer",
-) -> pa.Table:
-    """Parse objects without a change of types.
-
-    Args:
-        text: the objects.
-        columns: the types of fields.
-        others: what becomes of other fields: Arrow finds their types, or they are left out, or an
-            error.
+def parsed(text: bytes, columns: pa.Schema | None) -> pa.Table:
+    """Parse objects without a change of types; without columns, as Arrow finds them.
 
     Raises:
         pa.ArrowInvalid: they cannot be parsed, or there is none.
     """
-    parsing = arrow_json.ParseOptions(explicit_schema=columns, unexpected_field_behavior=others)
+    parsing = arrow_json.ParseOptions(
+        explicit_schema=columns,
+        unexpected_field_behavior="ignore" if columns is not None else "infer",
+    )
     reading = arrow_json.ReadOptions(use_threads=False, block_size=len(text) + 2)
     return arrow_json.read_json(memory_file(text + b"\n"), reading, parsing)
 
@@ -219,7 +185,16 @@ def _first_refused(column: pa.Array, kind: pa.DataType) -> int:
     return low
 
 
-def _blamed(line: bytes, asked: _Asked, problem: str) -> tuple[str | None, str]:
+def _refused(lines: Sequence[bytes], wanted: pa.Schema) -> str | None:
+    """Return why some lines cannot be parsed; None if they can."""
+    try:
+        _rows_of(b"\n".join(lines), wanted)
+    except pa.ArrowInvalid as refused:
+        return str(refused)
+    return None
+
+
+def _blamed(line: bytes, columns: pa.Schema, problem: str) -> tuple[str | None, str]:
     """Return the column of a line that cannot be parsed, and what is wrong with it."""
     try:
         values = json.loads(line)
@@ -228,26 +203,10 @@ def _blamed(line: bytes, asked: _Asked, problem: str) -> tuple[str | None, str]:
         return None, f"expected a JSON object in one line, found {shown!r}: {broken}"
     if not isinstance(values, dict):
         return None, f"expected a JSON object, found {json.dumps(values)[:80]}"
-    for field in asked.columns:
-        if field.name in values and _Asked(pa.schema([field])).refuses([line]):
+    for field in columns:
+        if _refused([line], pa.schema([field])) is not None and field.name in values:
             return field.name, _said(values[field.name], field.type)
-    unknown = _unknown(values, pa.struct(list(asked.columns)))
-    return (unknown, _UNKNOWN) if unknown and asked.complete else (None, problem)
-
-
-def _unknown(value: Any, kind: pa.DataType) -> str | None:
-    """Return the path of a field that a type does not have; None if there is none."""
-    if isinstance(value, list) and pa.types.is_list(kind):
-        return next(filter(None, (_unknown(item, kind.value_type) for item in value)), None)
-    if not isinstance(value, dict) or not pa.types.is_struct(kind):
-        return None
-    known = {field.name: field.type for field in kind}
-    for name, content in value.items():
-        if name not in known:
-            return str(name)
-        if (within := _unknown(content, known[name])) is not None:
-            return f"{name}.{within}"
-    return None
+    return None, problem
 
 
 def _said(value: Any, kind: pa.DataType) -> str:

@@ -84,7 +84,7 @@ def json_schema(source: JsonFile) -> pa.Schema:
     sample = _whole_rows(source.stream().read(_SAMPLE_BYTES))
     if not sample.strip():
         return pa.schema([])
-    guessed = parsed(sample).schema
+    guessed = parsed(sample, None).schema
     rows = parsed(sample, as_parsed(guessed))
     return pa.schema(
         [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
@@ -124,46 +123,6 @@ def test_long_object_is_read_and_one_without_end_is_refused() -> None:
 
     assert len(row["text"]) == 2 * BLOCK_BYTES
     assert "MiB" in found.problem
-
-
-@pytest.mark.parametrize(
-    ("line", "column"),
-    [
-        ({"id": 3, "other": 1}, "other"),
-        ({"id": 3, "other": None}, "other"),
-        ({"inner": {"n": 1, "m": 2}}, "inner.m"),
-        ({"several": [{"n": 1}, {"k": 1}]}, "several.k"),
-        ({"id": "x", "other": 1}, "id"),
-    ],
-)
-@pytest.mark.parametrize("wanted", [[], ["text"], None], ids=["none", "one", "all"])
-def test_field_beside_all_columns_is_refused_whatever_is_read(
-    line: dict[str, Any], column: str, wanted: list[str] | None
-) -> None:
-    columns = SCHEMA.append(pa.field("several", pa.list_(pa.struct([("n", pa.int64())]))))
-    content = b'{"id": 1}\n{"text": "a", "at": null}\n' + json.dumps(line).encode() + b"\n{}\n"
-    names = columns.names if wanted is None else wanted
-
-    with (
-        JsonRows(JsonFile(pa.BufferReader(content)), columns, complete=True) as rows,
-        pytest.raises(InvalidRow) as failed,
-    ):
-        list(rows.batches(names, 0, ALL_ROWS))
-
-    assert (failed.value.row, failed.value.column) == (3, column)
-
-
-@pytest.mark.parametrize("wanted", [[], ["id"], ["at", "id"]], ids=["none", "one", "two"])
-def test_rows_of_all_columns_are_read_in_part(wanted: list[str]) -> None:
-    content = b'{"id": 1, "text": "a"}\n{"at": "2026-02-01T10:00:00Z", "id": 2}\n'
-
-    with JsonRows(JsonFile(pa.BufferReader(content)), SCHEMA, complete=True) as rows:
-        found = [row for _, batch in rows.batches(wanted, 0, ALL_ROWS) for row in batch.to_pylist()]
-
-    at = datetime(2026, 2, 1, 10, tzinfo=UTC)
-    assert found == [
-        {n: row[n] for n in wanted} for row in ({"id": 1, "at": None}, {"id": 2, "at": at})
-    ]
 
 
 @pytest.mark.parametrize("content", [b"", b"\n \n", b"\xef\xbb\xbf"])

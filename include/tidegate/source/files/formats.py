@@ -120,8 +120,7 @@ class _JsonFormat:
         self, file: pa.NativeFile, path: str, columns: pa.Schema | None = None
     ) -> PhysicalRows:
         source = JsonFile(file, compression_of(path))
-        known = columns or self.declared or json_schema(source)
-        return JsonRows(source, known, complete=self.declared is None)
+        return JsonRows(source, columns or self.declared or json_schema(source))
 
 
 def _csv(config: FilesSourceConfig) -> FolderFormat:

@@ -326,3 +326,11 @@ def test_filter_on_columns_about_files_leaves_files_out_unopened(folder: Folder)
     units = folder.source(**keys).slicing.units(pin, InstantRange(None, pin.head))
 
     assert [piece.path.rpartition("/")[2] for piece in units] == ["b.parquet"]
+
+
+def test_some_columns_are_read_of_objects_that_have_more(folder: Folder) -> None:
+    put(folder.root, "a.json", ROWS)
+
+    found = folder.rows(format="json", read={"columns": ["id", "amount"]})
+
+    assert found.to_pylist() == [{"id": row["id"], "amount": row["amount"]} for row in ROWS]
