@@ -15,7 +15,13 @@ from tidegate.ledger.lapsing import check_current, is_approved, lapse
 from tidegate.ledger.partitions import check_fence
 from tidegate.ledger.recording import Recording
 from tidegate.ledger.schema import BEGUN, UtcText, partition, publication, revision
-from tidegate.ledger.setting_aside import release, set_aside, take_back, undo
+from tidegate.ledger.setting_aside import (
+    release,
+    release_published,
+    set_aside,
+    take_back,
+    undo,
+)
 from tidegate.model.aside import Aside
 from tidegate.model.publication import (
     Approval,
@@ -236,7 +242,8 @@ class Publications:
     def restore(self, entry: PublicationEntry, at: datetime) -> None:
         """Insert a publication as described by files, in place of one with the same content.
 
-        Another proposal for the partition is dropped.
+        Another proposal for the partition is dropped. Rows of a commit that has begun count, though
+        no decision may tell that they were released.
         """
         target, digest = entry.publication.partition, entry.publication.digest
         values = self._values(entry.publication, at) | {
@@ -258,6 +265,8 @@ class Publications:
             connection.execute(sa.insert(publication).values(**values))
             if entry.state.value in BEGUN:
                 self._make_found(connection, target)
+                published = entry.publication.contributions
+                release_published(connection, self.name, target, published, at)
             if said is not None:
                 undo(connection, self.name, target, said)
 

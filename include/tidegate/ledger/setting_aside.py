@@ -61,6 +61,31 @@ def release(
     )
 
 
+def release_published(
+    connection: sa.Connection,
+    name: str,
+    target: Partition,
+    published: Mapping[str, str],
+    at: datetime,
+) -> None:
+    """Let contributions count that a revision has: it proves a release that nothing else tells.
+
+    Args:
+        connection: of the transaction.
+        name: the pipeline's.
+        target: the partition.
+        published: window → plan digest of what the revision has.
+        at: when its commit began.
+    """
+    windows = [
+        item.window
+        for item in contributions_to(connection, name, target.path)
+        if _is_proven(item, published.get(str(item.window)))
+    ]
+    if windows:
+        release(connection, name, target, windows, at)
+
+
 def undo(connection: sa.Connection, name: str, target: Partition, said: Undo) -> None:
     """Set aside what a revision has that is undone; an earlier plan of a window counts again."""
     for window, plan in _each(said.set_aside):
@@ -81,6 +106,16 @@ def take_back(connection: sa.Connection, name: str, target: Partition, said: Und
         )
         .values(aside=None, counts_as=None)
     )
+
+
+def _is_proven(item: Contribution, published: str | None) -> bool:
+    """Return whether rows that are set aside counted when a plan of their window was published.
+
+    After an undo an earlier plan of the window may stand, and the newest one alone tells anything.
+    """
+    if item.aside is None or published is None:
+        return False
+    return item.aside is not Aside.UNDONE or published == item.plan_digest
 
 
 def _of(name: str, target: Partition, windows: Iterable[int]) -> tuple[sa.ColumnElement[bool], ...]:
