@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,7 +11,7 @@ import pytest
 from behaviour.test_late_data import asides, check_restored, replay, with_late_rows
 from behaviour.test_remedies_old_work import commands, put_back, save, typed
 from behaviour.test_undo import published, undo
-from small_lake import NOW, SmallLake, day, decide, interval, load, publish
+from small_lake import NOW, SmallLake, day, decide, interval, load, publish, stand_as_before
 from tidegate.model.aside import Aside
 
 if TYPE_CHECKING:
@@ -120,3 +122,29 @@ def test_rows_that_stay_undone_are_not_released_by_the_plan_that_stands_instead(
 
     assert opened.ledger.contributions.to(day(1)) == before
     assert lake.ids()[DAY_1] == [1, 2]
+
+
+@pytest.mark.parametrize("lost", ["decision", "ledger", "nothing"])
+def test_restoration_names_a_release_that_no_file_and_no_revision_tells(
+    lake: SmallLake, lost: str
+) -> None:
+    opened = published(lake, 2, 3)
+    ids = lake.ids()[DAY_1]
+    undo(opened, 2)
+    save(lake)
+    shutil.copy(lake.root / "ledger.db", lake.root / "ledger.yesterday")
+    opened.reopen(day(1), NOW)
+    if lost == "decision":
+        put_back(lake)
+    if lost == "ledger":
+        stand_as_before(lake.root / "ledger.db", lake.root / "ledger.yesterday")
+
+    said = typed("tidegate fsck orders --rebuild")
+
+    assert (f"{DAY_1}: the decision on it is in no file" in said) == (lost == "decision")
+    if lost == "decision":
+        said = typed(f"tidegate explain orders {DAY_1}")
+        (line,) = re.findall(r"tidegate reopen orders \S+", said)
+        typed(line)
+    typed(f"tidegate publish orders {DAY_1}")
+    assert lake.ids()[DAY_1] == lake.listed_ids()[DAY_1] == ids

@@ -27,13 +27,16 @@ from tidegate.pipeline.upkeep.repeating import Repetition
 from tidegate.stage import layout
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from tidegate.config import PipelineConfig
+    from tidegate.ledger.restoring import Fenced
     from tidegate.model.ledger_rows import PartitionState, PublicationEntry
+    from tidegate.model.partition import Partition
     from tidegate.pipeline.publish.content import Contents
     from tidegate.pipeline.state.behind import Watch
     from tidegate.pipeline.state.places import Roots
+    from tidegate.pipeline.upkeep.past import Past
     from tidegate.pipeline.upkeep.repeating import Restored
     from tidegate.storage import Storage
 
@@ -96,7 +99,8 @@ class Restorer:
             path = layout.sealed_file(item.plan_uri)
             self.storage.write_once(path, pretty(item.sealed.to_json()))
         restored = made.restore(owner.ledger, past)
-        restored = replace(restored, undecided=tuple(self._undecided(made.ledger)))
+        undecided = self._undecided(made.ledger, _decided_since(past, before))
+        restored = replace(restored, undecided=tuple(undecided))
         if before is not None:
             made.keep(before.state)
         forget_ended(self.roots, self.ledger, self.storage)
@@ -121,19 +125,37 @@ class Restorer:
         state = self.ledger.pipeline.find()
         return state is not None and state.ledger_id == ledger_id
 
-    def _undecided(self, made: Ledger) -> Iterator[str]:
-        """Yield the partitions with a decision in the ledger in use that is not restored."""
+    def _undecided(self, made: Ledger, since: Collection[Partition]) -> Iterator[str]:
+        """Yield the partitions with a decision in the ledger in use that is not restored.
+
+        Args:
+            made: the restored ledger.
+            since: those with a decision in a file that the ledger in use does not know.
+        """
         for state in self.ledger.partitions.all():
-            known = self._decided(state)
-            if known is None:
-                continue
-            now = made.partitions.find(state.partition)
-            found = made.publications.find(state.partition, known.publication.digest)
-            is_told = found is not None and _is_decided(found)
-            # Files that are ahead of the ledger are newer than its decision.
-            has_passed = now is not None and now.revision >= known.publication.revision
-            if not is_told and not has_passed:
+            known, now = self._decided(state), made.partitions.find(state.partition)
+            if known is not None:
+                found = made.publications.find(state.partition, known.publication.digest)
+                is_told = found is not None and _is_decided(found)
+                # Files that are ahead of the ledger are newer than its decision.
+                has_passed = now is not None and now.revision >= known.publication.revision
+                if not is_told and not has_passed:
+                    yield str(state.partition)
+                    continue
+            is_behind = now is not None and now.revision > state.revision
+            if not is_behind and state.partition not in since and self._differs(state, made):
                 yield str(state.partition)
+
+    def _differs(self, state: PartitionState, made: Ledger) -> bool:
+        """Return whether other rows of a partition are set aside than in the ledger in use."""
+        known = self.ledger.contributions.to(state.partition)
+        now = {item.window: item for item in made.contributions.to(state.partition)}
+        return any(
+            item.window in now
+            and item.plan_digest == now[item.window].plan_digest
+            and item.aside is not now[item.window].aside
+            for item in known
+        )
 
     def _decided(self, state: PartitionState) -> PublicationEntry | None:
         """Return the newest publication of a partition on which a person decided."""
@@ -147,3 +169,9 @@ class Restorer:
 
 def _is_decided(entry: PublicationEntry) -> bool:
     return entry.approval is not None or entry.override is not None
+
+
+def _decided_since(past: Past, before: Fenced | None) -> Collection[Partition]:
+    """Return the partitions with a decision that is newer than the ledger in use."""
+    known = 0 if before is None else before.state.next_number
+    return {item.partition for item in past.decisions if item.number >= known}
