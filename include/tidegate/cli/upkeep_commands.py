@@ -137,6 +137,14 @@ def _rebuild(opened: "Pipeline", output: Output) -> None:
         "revisions": restored.revisions,
         "unfinished": list(restored.unfinished),
         "undecided": list(restored.undecided),
+        "taken_back": [
+            {
+                "partition": str(item.partition),
+                "revision": item.revision,
+                "did": "erase" if item.restored is None else "undo",
+            }
+            for item in restored.taken_back
+        ],
     }
     text = (
         f"Restored {wording.plural(restored.windows, 'window')} and "
@@ -147,8 +155,22 @@ def _rebuild(opened: "Pipeline", output: Output) -> None:
         "again."
         for partition in restored.undecided
     ]
+    lost += [
+        f"{item.partition}: what stands is older than revision {item.revision}, which "
+        + (
+            "took erased rows out: they may be published again."
+            if item.restored is None
+            else f"went back to revision {item.restored}: what was undone is published again."
+        )
+        for item in restored.taken_back
+    ]
     output.show(raw, text, *lost)
     for partition in restored.unfinished:
         output.next(command("publish", opened.config.name, partition))
     for partition in restored.undecided:
         output.next(command("explain", opened.config.name, partition))
+    if any(item.restored is None for item in restored.taken_back):
+        output.next(command("erase", opened.config.name, "--again"))
+    for item in restored.taken_back:
+        if item.restored is not None:
+            output.next(command("undo", opened.config.name, item.partition))

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from tidegate.pipeline.state.records import CommitFile, SealedFile
     from tidegate.pipeline.upkeep.announces import Turn
     from tidegate.pipeline.upkeep.past import Past
+    from tidegate.pipeline.upkeep.taken_back import TakenBack
     from tidegate.storage import Storage
 
 _OWNER = "fsck"
@@ -53,6 +54,8 @@ class Restored:
     """Partitions whose commit was under way; the next publish finishes it."""
     undecided: tuple[str, ...] = ()
     """Partitions with a decision that the ledger in use has and no file has."""
+    taken_back: tuple[TakenBack, ...] = ()
+    """Erasures and undos that do not stand any more: the target is older than they are."""
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from tidegate.pipeline.upkeep.lost_announces import LostAnnounces
 from tidegate.pipeline.upkeep.lost_plans import LostPlans
 from tidegate.pipeline.upkeep.past import PastReader
 from tidegate.pipeline.upkeep.repeating import Repetition
+from tidegate.pipeline.upkeep.taken_back import taken_back
 from tidegate.stage import layout
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from tidegate.pipeline.state.places import Roots
     from tidegate.pipeline.upkeep.past import Past
     from tidegate.pipeline.upkeep.repeating import Restored
+    from tidegate.pipeline.upkeep.taken_back import TakenBack
     from tidegate.storage import Storage
 
 _MEMORY = "sqlite://"
@@ -99,8 +101,10 @@ class Restorer:
             path = layout.sealed_file(item.plan_uri)
             self.storage.write_once(path, pretty(item.sealed.to_json()))
         restored = made.restore(owner.ledger, past)
-        undecided = self._undecided(made.ledger, _decided_since(past, before))
-        restored = replace(restored, undecided=tuple(undecided))
+        gone = tuple(self._taken_back(made.ledger, past))
+        told = {*_decided_since(past, before), *(item.partition for item in gone)}
+        undecided = tuple(self._undecided(made.ledger, told))
+        restored = replace(restored, undecided=undecided, taken_back=gone)
         if before is not None:
             made.keep(before.state)
         forget_ended(self.roots, self.ledger, self.storage)
@@ -125,12 +129,31 @@ class Restorer:
         state = self.ledger.pipeline.find()
         return state is not None and state.ledger_id == ledger_id
 
-    def _undecided(self, made: Ledger, since: Collection[Partition]) -> Iterator[str]:
+    def _taken_back(self, made: Ledger, past: Past) -> Iterator[TakenBack]:
+        """Yield the erasures and undos of which ledger or work directory know, and not the target.
+
+        Args:
+            made: the restored ledger.
+            past: what the files say.
+        """
+        known = [(item.plan.publication, item.plan.approval) for item in past.plans]
+        for state in self.ledger.partitions.all():
+            for entry in self.ledger.publications.revisions(state.partition):
+                committed = self.ledger.publications.find(state.partition, entry.digest)
+                known += [(committed.publication, committed.approval)] if committed else []
+        stands = {}
+        for state in made.partitions.all():
+            begun = made.publications.unrecorded(state.partition)
+            stands[state.partition.path] = begun.publication.revision if begun else state.revision
+        return taken_back(known, {path: revision for path, revision in stands.items() if revision})
+
+    def _undecided(self, made: Ledger, told: Collection[Partition]) -> Iterator[str]:
         """Yield the partitions with a decision in the ledger in use that is not restored.
 
         Args:
             made: the restored ledger.
-            since: those with a decision in a file that the ledger in use does not know.
+            told: those of which a file tells what was set aside and released since, or which are
+                named for another reason.
         """
         for state in self.ledger.partitions.all():
             known, now = self._decided(state), made.partitions.find(state.partition)
@@ -143,7 +166,7 @@ class Restorer:
                     yield str(state.partition)
                     continue
             is_behind = now is not None and now.revision > state.revision
-            if not is_behind and state.partition not in since and self._differs(state, made):
+            if not is_behind and state.partition not in told and self._differs(state, made):
                 yield str(state.partition)
 
     def _differs(self, state: PartitionState, made: Ledger) -> bool:
@@ -168,6 +191,11 @@ class Restorer:
 
 
 def _is_decided(entry: PublicationEntry) -> bool:
+    """Return whether a person said something on what the gate or the trigger did not let pass."""
+    said = entry.approval
+    if entry.publication.undone is not None or (said is not None and said.erases is not None):
+        # Nothing waits for it: a person made the revision itself.
+        return False
     return entry.approval is not None or entry.override is not None
 
 
