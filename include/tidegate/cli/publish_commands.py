@@ -63,7 +63,7 @@ def publish(
         published = publish_with_progress(opened, named, now, output, override)
         output.show(published.raw, *published.facts)
         advise(pipeline, published.outcomes, output)
-        if opened.is_erasing():
+        if opened.is_erasing(item.partition for item in published.outcomes):
             # What was published just now may have rows that were to be erased.
             output.next(command("erase", pipeline, "--again"))
         raise typer.Exit(exit_of(published.outcomes))

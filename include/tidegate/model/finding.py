@@ -26,6 +26,7 @@ class FindingKind(Enum):
     RETIRED_FILE_LOST = "the revision cannot be compared or brought back; readers do not need it"
     JOINED_PART_LOST = "a replay of one of its windows needs it; readers do not"
     ERASURE_UNFINISHED = "rows that were to be erased may still be there"
+    ERASED_ROWS = "readers see rows that were erased"
     MARKER_LOST = "readers by marker do not see the partition"
     MARKER_CHANGED = "readers by marker may see other files than those that were published"
     MARKER_UNKNOWN = "readers by marker take the partition for published"

@@ -29,6 +29,7 @@ from tidegate.pipeline.state.late_root import own_late_root
 from tidegate.pipeline.state.reading import Reading, filter_columns
 from tidegate.pipeline.state.work import adopt, check_owner
 from tidegate.pipeline.upkeep.erasing.at_work import AtWork
+from tidegate.pipeline.upkeep.erasing.came_back import CameBack
 from tidegate.pipeline.upkeep.erasing.eraser import Eraser
 from tidegate.pipeline.upkeep.erasing.kept import KeptRows
 from tidegate.pipeline.upkeep.erasing.naming import NamedRows
@@ -129,8 +130,8 @@ class PipelineParts(PipelineControl):
         )
 
     @property
-    def _eraser(self) -> Eraser:
-        standing = StandingRows(
+    def _standing_rows(self) -> StandingRows:
+        return StandingRows(
             config=self.config,
             roots=self.roots,
             ledger=self.ledger,
@@ -140,6 +141,15 @@ class PipelineParts(PipelineControl):
             units=Units(self.config, self.roots, self.storage),
             committer=self._committer,
         )
+
+    @property
+    def _came_back(self) -> CameBack:
+        """For one inspection: what is known of erasures is read once."""
+        return CameBack(self.roots, self.ledger, self.storage, self._standing_rows)
+
+    @property
+    def _eraser(self) -> Eraser:
+        standing = self._standing_rows
         config, roots, ledger = self.config, self.roots, self.ledger
         storage, contents = self.storage, self._contents
         forms = StagedForms(config, roots, ledger, storage, contents)

@@ -25,7 +25,7 @@ from tidegate.pipeline.upkeep.revision_files import RevisionFiles
 from tidegate.storage.temporary_folder import remove_left_folders
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime, timedelta
     from pathlib import Path
 
@@ -117,6 +117,7 @@ class Pipeline(LoadSteps, PublishSteps):
             self._watch,
             self._forgotten,
             self._strays,
+            self._came_back,
             self._missing_of_source,
             reads_content,
         ).all()
@@ -157,9 +158,16 @@ class Pipeline(LoadSteps, PublishSteps):
         comes = functools.partial(self.looking().coming_columns, now)
         return self._named_rows.named(where, by, now, comment, instead, comes)
 
-    def is_erasing(self) -> bool:
-        """Return whether an erasure was written down that is not done everywhere."""
-        return bool(unfinished_erasures(self.storage, self.roots.work))
+    def is_erasing(self, published: Iterable[Partition]) -> bool:
+        """Return whether an erasure is not done everywhere, or not any more.
+
+        Args:
+            published: partitions that may have been put back as they were before an erasure.
+        """
+        if unfinished_erasures(self.storage, self.roots.work):
+            return True
+        came_back = self._came_back
+        return any(came_back.found(partition) for partition in published)
 
     @keeping_ledger_open
     def to_erase(self, erasure: Erasure) -> ErasureLook:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidegate.errors import ErasedSince, StateFileLost
-from tidegate.model.erasure import Erasure
+from tidegate.model.erasure import Erasure, ErasureReport
 from tidegate.model.plan import WindowKind
 from tidegate.stage import layout
 from tidegate.stage.stored import read_stored
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Container, Sequence
+    from collections.abc import Collection, Container, Iterator, Sequence
 
     from tidegate.model.instant import Instant
     from tidegate.model.plan import ScanPlan, Window
@@ -104,6 +104,17 @@ def unfinished_erasures(storage: Storage, work: str) -> tuple[int, ...]:
     names = storage.list_names(layout.erasures_root(work))
     done = max(filter(None, map(layout.reported_erasure, names)), default=0)
     return tuple(number for number in _numbers(storage, work) if number > done)
+
+
+def reports(storage: Storage, work: str) -> Iterator[ErasureReport]:
+    """Read what was erased, by every call that left nothing.
+
+    Raises:
+        StateFileDamaged, StateFileLost: a report cannot be read.
+    """
+    root = layout.erasures_root(work)
+    for name in filter(layout.reported_erasure, storage.list_names(root)):
+        yield read_stored(storage, f"{root}/{name}", ErasureReport)
 
 
 def check_erased(storage: Storage, work: str, scan: ScanPlan) -> None:

@@ -123,6 +123,11 @@ class Records:
             plan = read_stored(self.storage, path, CommitPlan)
             yield CommitFile(layout.relative_to_work(self.roots.work, path), plan)
 
+    def commit_paths(self, partition: Partition) -> Iterator[str]:
+        """Yield the paths of a partition's commit plans, relative to the work directory."""
+        for path in self._published(_PLANS, partition):
+            yield layout.relative_to_work(self.roots.work, path)
+
     def verdicts(self) -> Iterator[GateRecord]:
         """Read every verdict of the gate."""
         for path in self._published(_VERDICTS):

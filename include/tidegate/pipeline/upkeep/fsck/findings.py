@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from tidegate.pipeline.publish.content import Contents
     from tidegate.pipeline.state.behind import Watch
     from tidegate.pipeline.state.places import Roots
+    from tidegate.pipeline.upkeep.erasing.came_back import CameBack
     from tidegate.pipeline.upkeep.forgotten import Forgotten
     from tidegate.pipeline.upkeep.fsck.strays import Strays
     from tidegate.storage import Storage
@@ -58,6 +59,7 @@ class Findings:
     watch: Watch
     forgotten: Forgotten
     strays: Strays
+    came_back: CameBack
     missing: Callable[[Instant, Instant | None], Iterator[TidegateError]]
     """Yields an error for each retained source file that is missing, as `Source.missing`."""
     reads_content: bool = True
@@ -163,9 +165,18 @@ class Findings:
             text = f"{state.partition}: a commit is under way; {published} finishes it"
             yield Finding(FindingKind.COMMIT_UNFINISHED, str(state.partition), text)
             return
-        found = list(self._partitions.of(state))
+        found = [*self._partitions.of(state), *self._of_erased(state)]
         if found and not self._has_moved(state):
             yield from found
+
+    def _of_erased(self, state: PartitionState) -> Iterator[Finding]:
+        """Tell of rows that were erased, and that a table from before brought back."""
+        for file in self.came_back.found(state.partition):
+            text = (
+                f"{file.path}: expected no erased rows, found {file.rows}: it is from before an "
+                f"erasure. Erase them with `{command('erase', self.config.name, '--again')}`"
+            )
+            yield Finding(FindingKind.ERASED_ROWS, file.path, text)
 
     def _of_source(self) -> Iterator[Finding]:
         """Check the files that the next load and a backfill need."""
