@@ -13,6 +13,7 @@ from sqlalchemy import event
 
 from tidegate.errors import LedgerAddressWrong, LedgerUnreachable, StorageDenied
 from tidegate.ledger.kept_open import KeptOpen, watch_connections
+from tidegate.ledger.places import PLACE
 from tidegate.ledger.refusals import name_refusals
 from tidegate.storage import LocalStorage
 
@@ -43,11 +44,14 @@ def open_engine(url: str) -> sa.Engine:
         LedgerDamaged: the file is not a database, or a broken one.
         LedgerNewer: a later version has changed its tables.
     """
-    address = _address(url)
+    asked = _parsed(url)
+    folder = asked.database if asked.drivername == _EMBEDDED else None
+    address = _served(asked)
     if address.get_backend_name() == "sqlite" and address.database:
         _make_folder(address, Path(address.database).parent)
     try:
-        engine = sa.create_engine(address, **_pool(address))
+        where = {} if folder is None else {PLACE: folder}
+        engine = sa.create_engine(address, execution_options=where, **_pool(address))
     except (sa.exc.NoSuchModuleError, ImportError) as unknown:
         raise LedgerAddressWrong(found=f"the driver '{address.drivername}'") from unknown
     if address.get_backend_name() == "sqlite":
@@ -61,15 +65,19 @@ def open_engine(url: str) -> sa.Engine:
     return engine
 
 
-def _address(url: str) -> sa.URL:
-    """Read an address, which no message repeats: it may have a password anywhere.
+def _parsed(url: str) -> sa.URL:
+    """Read an address, which no message repeats: it may have a password anywhere."""
+    try:
+        return sa.make_url(url)
+    except (sa.exc.ArgumentError, ValueError):
+        raise LedgerAddressWrong(found="what is no URL") from None
+
+
+def _served(address: sa.URL) -> sa.URL:
+    """Return an address that a database answers.
 
     That of a home's own PostgreSQL becomes that of its server, which runs from then on.
     """
-    try:
-        address = sa.make_url(url)
-    except (sa.exc.ArgumentError, ValueError):
-        raise LedgerAddressWrong(found="what is no URL") from None
     if address.drivername == _EMBEDDED and address.database:
         # Most commands do without it, and are short.
         from tidegate.ledger.embedded import LEDGER, attach

@@ -13,6 +13,7 @@ from tidegate.ledger.expected import Expected
 from tidegate.ledger.known_partitions import read_known_partitions
 from tidegate.ledger.partitions import Partitions
 from tidegate.ledger.pipelines import Pipelines
+from tidegate.ledger.places import place_of
 from tidegate.ledger.plans import Plans
 from tidegate.ledger.publications import Publications
 from tidegate.ledger.windows import Windows
@@ -34,6 +35,11 @@ class Ledger:
     name: str
     clock: Clock = database_time
     """The clock that claims are measured by."""
+
+    @property
+    def place(self) -> str | None:
+        """The file or folder that it is in; None on a server, and in memory."""
+        return place_of(self.engine)
 
     def keeping_open(self) -> AbstractContextManager[None]:
         """Keep connections to the database while a step asks it again and again."""
