@@ -8,8 +8,9 @@ ever removed.
 from __future__ import annotations
 
 import json
+import os
 import posixpath
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tidegate.config import OWNER_FILE
@@ -40,6 +41,8 @@ class Owner:
     pipeline: str
     ledger: str
     """Id that the ledger assigned to the pipeline."""
+    place: str | None = field(default=None, compare=False)
+    """Where that ledger is, as the work directory says; None: not noted, or on a server."""
 
 
 @dataclass(frozen=True)
@@ -157,12 +160,21 @@ class Grounds:
 
     def put(self, owner: Owner) -> None:
         """Write both files if they are missing; `check` then returns whose they became."""
-        named = {"format": _FORMAT, "pipeline": owner.pipeline, "ledger": owner.ledger}
-        in_target = {**named, "work": self._way_to_work()}
+        in_target = {**_named(owner), "work": self._way_to_work()}
         self.storage.write_once(self.target_file, pretty(in_target), self.scratch)
         if _owner(self._read(self.target_file)) == owner:
-            in_work = {**named, "target": self.target}
-            self.storage.write_once(self.work_file, pretty(in_work))
+            self.storage.write_once(self.work_file, pretty(self._in_work(owner)))
+
+    def note(self, owner: Owner) -> None:
+        """Write the file of the work directory anew, in one step, with another place in it."""
+        new = f"{self.scratch}/owner-{os.urandom(4).hex()}.json"
+        self.storage.write_once(new, pretty(self._in_work(owner)))
+        self.storage.replace(new, self.work_file)
+        self.storage.sync(posixpath.dirname(self.work_file))
+
+    def _in_work(self, owner: Owner) -> dict[str, Any]:
+        place = {} if owner.place is None else {"ledger_place": owner.place}
+        return {**_named(owner), **place, "target": self.target}
 
     def give_up(self) -> None:
         """Delete both files: target and work directory belong to nobody then."""
@@ -230,7 +242,14 @@ class Grounds:
 
 
 def _owner(raw: dict[str, Any] | None) -> Owner | None:
-    return Owner(str(raw["pipeline"]), str(raw["ledger"])) if raw is not None else None
+    if raw is None:
+        return None
+    place = raw.get("ledger_place")
+    return Owner(str(raw["pipeline"]), str(raw["ledger"]), None if place is None else str(place))
+
+
+def _named(owner: Owner) -> dict[str, Any]:
+    return {"format": _FORMAT, "pipeline": owner.pipeline, "ledger": owner.ledger}
 
 
 def _mapping(content: bytes) -> dict[str, Any]:

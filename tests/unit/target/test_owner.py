@@ -59,6 +59,29 @@ def test_grounds_that_were_put_are_the_pipelines(tmp_path: Path) -> None:
     assert claims.target == claims.work == MINE
 
 
+def test_place_of_the_ledger_is_told_by_the_work_directory_alone(tmp_path: Path) -> None:
+    grounds = _grounds(tmp_path)
+    grounds.put(Owner("orders", "L1", "/home/ledger.db"))
+    first = grounds.read()
+
+    grounds.note(Owner("orders", "L1", "/moved/ledger.db"))
+
+    second = grounds.read()
+    assert [first.work.place, second.work.place] == ["/home/ledger.db", "/moved/ledger.db"]
+    assert first.target.place is second.target.place is None
+    assert _check(grounds, "orders", "L1")
+    assert not list((tmp_path / "work" / "scratch").iterdir())
+
+
+def test_work_directory_of_the_version_before_tells_no_place(tmp_path: Path) -> None:
+    _grounds(tmp_path).put(MINE)
+
+    claims = _grounds(tmp_path).read()
+
+    assert claims.work.place is None
+    assert claims.work == Owner("orders", "L1", "/home/ledger.db")
+
+
 @pytest.mark.parametrize(
     ("pipeline", "ledger", "error"),
     [
