@@ -292,6 +292,7 @@ REASONS = {
     "beginning again, as its user sees it: tests/behaviour/test_reset.py": (
         "tidegate/pipeline/upkeep/resetting",
     ),
+    "copied folders: tests/behaviour/test_copied.py": ("tidegate/pipeline/state/copied",),
     "a pipeline's end: tests/behaviour/test_retire.py": (
         "tidegate/pipeline/upkeep/retiring",
         "tidegate/target/retired",

@@ -126,6 +126,23 @@ class LedgerLost(TerminalError):
     )
 
 
+class LedgerCopied(TerminalError):
+    """The ledger in use is a copy of the one that a table belongs to (design §4)."""
+
+    pipeline: str
+    target: str
+    work: str
+    original: str
+    ledger: str
+    template = (
+        "pipeline '{pipeline}': {target} and {work} belong to the ledger {original}, which is "
+        "still there; the ledger in use, {ledger}, is a copy of it. Nothing was changed. To work "
+        "on this table, use the ledger {original}. To have a pipeline of its own beside it, give "
+        "it another `name`, and a `target.path` and a `target.work` where nothing is yet. If the "
+        "ledger in use is the one to go on with, move {original} away first."
+    )
+
+
 class OwnersDiffer(TerminalError):
     """A target and its work directory belong to one pipeline in two ledgers (design §4)."""
 

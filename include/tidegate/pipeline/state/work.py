@@ -12,6 +12,7 @@ from tidegate.config import OWNER_FILE, PipelineConfig, tables_around
 from tidegate.errors import (
     LedgerLost,
     OwnersDiffer,
+    PipelineChanged,
     PipelineRetired,
     PlacesMoved,
     ResetUnfinished,
@@ -24,6 +25,7 @@ from tidegate.errors import (
     WorkUnknown,
 )
 from tidegate.errors.commands import command
+from tidegate.pipeline.state.copied import note_place, refuse_copied
 from tidegate.pipeline.state.left import check_registered, forget_ended
 from tidegate.pipeline.state.moved import (
     as_followed,
@@ -94,8 +96,9 @@ def adopt(
             forget_ended(roots, ledger, storage)
         ledger_id = register()
         if not is_own:
-            roots.grounds(storage).put(Owner(ledger.name, ledger_id))
+            roots.grounds(storage).put(Owner(ledger.name, ledger_id, ledger.place))
             check_owner(roots, ledger, storage)
+        note_place(roots, ledger, storage)
     except (TargetOwned, LedgerLost, OwnersDiffer, WorkOwned):
         _take_back(ledger, storage, roots)
         raise
@@ -108,13 +111,20 @@ def check_identity(config: PipelineConfig, roots: Roots, ledger: Ledger, storage
 
     Raises:
         PipelineChanged: a key of the identity differs.
+        LedgerCopied: it differs, and the ledger is a copy, whose pipeline is another one.
     """
 
     def same_place(registered: str, found: str) -> bool:
         # The next load or publish registers the new place.
         return is_same_place(storage, registered, found) or target_was_moved(roots, ledger, storage)
 
-    ledger.pipeline.check(config.identity(), same_place)
+    try:
+        ledger.pipeline.check(config.identity(), same_place)
+    except PipelineChanged:
+        known = ledger.pipeline.get().target
+        stood = replace(roots, target=known, work=worked_in(ledger) or roots.work)
+        refuse_copied(stood, ledger, storage)
+        raise
 
 
 def check_owner(roots: Roots, ledger: Ledger, storage: Storage) -> bool:

@@ -14,6 +14,7 @@ from tidegate.ledger.holder import Holder, Way
 from tidegate.ledger.restoring import clear_rows, fence_off
 from tidegate.model.wire import Value, pretty
 from tidegate.pipeline.state.again import again_if
+from tidegate.pipeline.state.copied import refuse_copied
 from tidegate.pipeline.state.left import forget_ended, has_ended
 from tidegate.pipeline.state.moved import (
     as_followed,
@@ -88,6 +89,7 @@ class Resetter:
         Raises:
             TargetOwned, WorkUnfit, WorkOwned, LedgerLost: target and work directory are not the
                 pipeline's own.
+            LedgerCopied: the ledger is a copy, and names those of the original.
         """
         roots = self.own_roots() if self._begun_before() is None else self.roots
         if roots is None:
@@ -119,6 +121,8 @@ class Resetter:
         Raises:
             TargetOwned, WorkUnfit, WorkOwned, LedgerLost: target and work directory are not the
                 pipeline's own; nothing was dropped.
+            LedgerCopied: the ledger is a copy, and names those of the original; nothing was
+                dropped.
             PipelineRetired: the pipeline was ended.
             WindowOpen, PartitionBusy: a run is at work, or a process is moving files; nothing was
                 dropped (Transient).
@@ -135,8 +139,8 @@ class Resetter:
         check_not_retired(self.roots, self.config.name, self.storage)
         words = ("reset", self.config.name, "--drop-target")
         self.check_idle(owner, now, Way(words, "goes on"))
-        # Once the reset has begun, everything else is refused until it is finished.
         await_movers(roots, self.storage)
+        # Once the reset has begun, everything else is refused until it is finished.
         begun = Begun(self.config.name, self.ledger.pipeline.get().ledger_id)
         self.storage.write_once(layout.reset_file(roots.work), pretty(begun.to_json()))
         again_if(LedgerMoved, functools.partial(self._drop, roots))
@@ -170,6 +174,7 @@ class Resetter:
 
         Raises:
             TargetOwned, WorkUnfit, WorkOwned, LedgerLost: they are not the pipeline's own.
+            LedgerCopied: they are those of another pipeline, from whose ledger this one was copied.
             PipelineRetired: they were, and it has left them.
         """
         state = self.ledger.pipeline.find()
@@ -202,6 +207,8 @@ class Resetter:
         if were_moved(roots, claims, self.ledger, self.storage):
             claims = as_followed(roots, claims)
         grounds.check(self.config.name, ledger_id, claims, known, was_published=False)
+        if ledger_id is not None:
+            refuse_copied(roots, self.ledger, self.storage)
         if claims.work is None and known is not None and self._stands_elsewhere(known):
             raise WorkUnfit(
                 pipeline=self.config.name, target=roots.target, work=roots.work, fits=known

@@ -55,6 +55,8 @@ class Retirer:
         Raises:
             TargetOwned, WorkUnfit, WorkOwned, LedgerLost: target and work directory are not the
                 pipeline's own; nothing was changed.
+            LedgerCopied: the ledger is a copy, and names those of the original; nothing was
+                changed.
             CommitUnfinished: a commit has begun and not ended; nothing was changed.
             ResetUnfinished: a reset has begun and not ended; nothing was changed.
             TargetGone: partitions were published, and the target has no file; nothing was changed.
