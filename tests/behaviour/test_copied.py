@@ -222,3 +222,33 @@ def test_work_directory_that_does_not_say_where_its_ledger_is_says_so_after_a_lo
 
     assert json.loads(file.read_text()) == {**told, "ledger_place": place}
     original.does("reset", "--drop-target", "--yes")
+
+
+@pytest.mark.follows("LedgerBehind")
+@pytest.mark.parametrize("further", ["loaded", "published", "compacted"])
+def test_ledger_that_is_behind_drops_nothing(original: Folder, further: str) -> None:
+    if further == "compacted":
+        original.brings("b", {1: 3})
+        original.takes_in()
+    kept = original.root / "kept"
+    shutil.copytree(original.root / ".tidegate", kept)
+    if further == "compacted":
+        original.does("compact", "--small-file", "1MiB")
+    else:
+        original.brings("b", {1: 3})
+        original.does("load")
+    if further == "published":
+        original.does("publish")
+    shutil.rmtree(original.root / ".tidegate")
+    kept.rename(original.root / ".tidegate")
+    before = original.stamps()
+
+    refused = original.refuses("reset", "--drop-target", "--yes")
+
+    assert refused["code"] == "LedgerBehind"
+    assert original.stamps() == before
+    original.does("fsck", "--rebuild")
+    original.does("reset", "--drop-target", "--yes")
+    original.takes_in()
+    assert original.ids()[SECOND] == [2]
+    original.does("fsck")

@@ -96,14 +96,27 @@ class Watch:
         Raises:
             LedgerBehind: the ledger does not know one of them, or not as it is.
         """
-        self.check_all_windows()
-        planned = {item.plan.publication.partition for item in self._records.commits()}
-        known = planned.union(state.partition for state in self.ledger.partitions.all())
+        self.check_work()
+        known = self._known_partitions()
         for partition in known:
             marker = self.standing_marker(partition)
             self._compare_revision(partition, marker, self._newest_revision(partition))
-            self.check_records(partition)
         self._check_marked({partition.path for partition in known})
+
+    def check_work(self) -> None:
+        """Compare every window, and the records of every partition, but no marker.
+
+        Raises:
+            LedgerBehind: the ledger does not know one of them.
+        """
+        self.check_all_windows()
+        for partition in self._known_partitions():
+            self.check_records(partition)
+
+    def _known_partitions(self) -> set[Partition]:
+        """Return the partitions that the ledger or a commit plan names."""
+        planned = {item.plan.publication.partition for item in self._records.commits()}
+        return planned.union(state.partition for state in self.ledger.partitions.all())
 
     def check_records(self, partition: Partition) -> None:
         """Compare the commit plans, verdicts and decisions of a partition, by their names.

@@ -216,12 +216,26 @@ class PastReader:
             pass
         return sequence in known
 
+    def _is_behind(self) -> bool:
+        """Return whether a reset would refuse the ledger in use."""
+        try:
+            self.watch.check_work()
+        except LedgerBehind:
+            return True
+        except (StateFileDamaged, StateFileLost):
+            pass
+        return False
+
     def _anew(self, sequence: int) -> str:
         nothing = f"nothing else tells what window {sequence} brought, and nothing was restored"
         if self.ledger.pipeline.find() is None:
             return f"start a new pipeline with a new name and a new target: {nothing}"
         reset = command("reset", self.ledger.name, "--drop-target")
-        return f"delete what was published and begin again with `{reset}`: {nothing}"
+        anew = f"delete what was published and begin again with `{reset}`: {nothing}"
+        if self._is_behind():
+            # A reset compares what the ledger knows only with a directory of this ledger.
+            return f"move {layout.owner_file(self.roots.work)} away, then {anew}"
+        return anew
 
     @property
     def _rebuild(self) -> str:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import posixpath
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
-from tidegate.errors import LedgerMoved, WorkUnfit
+from tidegate.errors import LedgerMoved, StateFileDamaged, StateFileLost, WorkUnfit
 from tidegate.errors.commands import command
 from tidegate.ledger.holder import Holder, Way
 from tidegate.ledger.restoring import clear_rows, fence_off
 from tidegate.model.wire import Value, pretty
 from tidegate.pipeline.state.again import again_if
+from tidegate.pipeline.state.behind import Watch
 from tidegate.pipeline.state.copied import refuse_copied
 from tidegate.pipeline.state.left import forget_ended, has_ended
 from tidegate.pipeline.state.moved import (
@@ -123,6 +125,7 @@ class Resetter:
                 pipeline's own; nothing was dropped.
             LedgerCopied: the ledger is a copy, and names those of the original; nothing was
                 dropped.
+            LedgerBehind: the work directory knows more than the ledger; nothing was dropped.
             PipelineRetired: the pipeline was ended.
             WindowOpen, PartitionBusy: a run is at work, or a process is moving files; nothing was
                 dropped (Transient).
@@ -140,11 +143,28 @@ class Resetter:
         words = ("reset", self.config.name, "--drop-target")
         self.check_idle(owner, now, Way(words, "goes on"))
         await_movers(roots, self.storage)
+        if before is None and not self.storage.exists(layout.reset_file(roots.work)):
+            self._check_not_behind(roots)
         # Once the reset has begun, everything else is refused until it is finished.
         begun = Begun(self.config.name, self.ledger.pipeline.get().ledger_id)
         self.storage.write_once(layout.reset_file(roots.work), pretty(begun.to_json()))
         again_if(LedgerMoved, functools.partial(self._drop, roots))
         self.storage.delete(layout.reset_file(roots.work))
+
+    def _check_not_behind(self, roots: Roots) -> None:
+        """Check that the ledger knows all that is dropped.
+
+        Markers are not compared: of a table that was put back from before another reset, only this
+        one takes them away. Nor is what cannot be read, for which there may be no other way out,
+        nor a work directory that no longer says that it is of this ledger.
+
+        Raises:
+            LedgerBehind: the work directory knows more.
+        """
+        if roots.grounds(self.storage).read().work is None:
+            return
+        with contextlib.suppress(StateFileDamaged, StateFileLost):
+            Watch(self.config, roots, self.ledger, self.storage).check_work()
 
     def _begun_before(self) -> Begun | None:
         """Return the reset that began before the ledger was lost; None if the ledger is there.
