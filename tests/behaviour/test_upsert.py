@@ -600,6 +600,52 @@ class TestRefused:
             lake.pipeline(target=target, source=source)
         assert said in str(refused.value)
 
+    @pytest.mark.parametrize("mode", ["append", "snapshot"])
+    @pytest.mark.parametrize(
+        ("second", "way_out", "published"),
+        [
+            ("us", {"keys": ["id", "region"]}, {"region=eu": [1], "region=us": [1]}),
+            ("eu", {"keys_stay": True}, {"region=eu": [1]}),
+        ],
+        ids=["partitioned by keys", "keys stay"],
+    )
+    def test_files_that_may_repeat_a_key_elsewhere_until_one_of_the_ways_out(
+        self,
+        lake: ChangingLake,
+        tmp_path: Path,
+        mode: str,
+        second: str,
+        way_out: dict[str, Any],
+        published: dict[str, list[int]],
+    ) -> None:
+        folder = tmp_path / "files"
+        folder.mkdir()
+        (folder / "a.json").write_text('{"id": 1, "region": "eu"}\n')
+        (folder / "b.json").write_text(f'{{"id": 1, "region": "{second}"}}\n')
+        source = {
+            "kind": "files",
+            "path": str(folder),
+            "format": "json",
+            "read": {"mode": mode},
+            "catalog": None,
+            "table": None,
+            "instant_time": None,
+        }
+        keys: dict[str, Any] = {"source": source, "event_time": None}
+        target = {"partition_by": {"dt": None, "region": "region"}}
+        with pytest.raises(ConfigInvalid) as refused:
+            lake.pipeline(**keys, target=target)
+        assert f"'{mode}' does not tell that a row moved" in str(refused.value)
+        assert (
+            "region may change. Partition by `target.keys`, or set `target.keys_stay: true`"
+        ) in str(refused.value)
+
+        pipeline = lake.pipeline(**keys, target={**target, **way_out})
+        load(pipeline)
+        publish_all(pipeline)
+
+        assert lake.ids() == published
+
     def test_unknown_key_is_refused_before_a_window_is_taken(self, lake: ChangingLake) -> None:
         lake.write({1: (1, 10)})
         pipeline = lake.pipeline(target={"keys": ["idd"]}, source=CHANGES)

@@ -406,10 +406,11 @@ class PipelineConfig(Section):
         placed = {column for field in target.partition_by for column in field.columns}
         if placed.issubset(target.keys) or target.keys_stay or read.tells_moves:
             return
+        modes = read.modes_that_tell_moves
         problem = (
             f"'{read.mode}' does not tell that a row moved to another partition, where the old one "
-            f"would stay: {', '.join(sorted(placed - {*target.keys}))} may change. Use "
-            f"{read.modes_that_tell_moves}, partition by `target.keys`, or set "
+            f"would stay: {', '.join(sorted(placed - {*target.keys}))} may change. "
+            f"{f'Use {modes}, partition' if modes else 'Partition'} by `target.keys`, or set "
             "`target.keys_stay: true` if no key ever moves"
         )
         raise KeyProblem(problem, key="source.read.mode")

@@ -90,8 +90,11 @@ class ReadConfig(Section):
         return self.mode == "snapshot"
 
     @property
-    def modes_that_tell_moves(self) -> str:
-        """The modes to propose in place of one that does not, as a part of a sentence."""
+    def modes_that_tell_moves(self) -> str | None:
+        """The modes to propose in place of one that does not, as a part of a sentence.
+
+        None if there is none.
+        """
         return "'snapshot'"
 
     @property
@@ -169,7 +172,7 @@ class TableReadConfig(ReadConfig):
         return self.reads_changelog or self.mode in {"snapshot", "snapshot_diff"}
 
     @property
-    def modes_that_tell_moves(self) -> str:
+    def modes_that_tell_moves(self) -> str | None:
         """The modes to propose in place of one that does not, as a part of a sentence."""
         return "a mode with the rows before each change ('changelog', 'snapshot_diff')"
 

@@ -75,6 +75,19 @@ def _key_type(text: str) -> str:
     return word
 
 
+class FilesReadConfig(TableReadConfig):
+    """Which rows and columns of plain files are read."""
+
+    @property
+    def tells_moves(self) -> bool:
+        """Never: the files of a folder may have the same key several times, also all at once."""
+        return False
+
+    @property
+    def modes_that_tell_moves(self) -> None:
+        """None: only tables have rows of what was there before."""
+
+
 class FilesSourceConfig(SourceConfig):
     """The source of changes: a directory of plain files."""
 
@@ -88,7 +101,7 @@ class FilesSourceConfig(SourceConfig):
     }
 
     kind: Literal["files"]
-    read: TableReadConfig = TableReadConfig()
+    read: FilesReadConfig = FilesReadConfig()
     path: LocalPath
     """The root directory of the files."""
     format: Annotated[SourceFormat, words(SourceFormat)] = "parquet"

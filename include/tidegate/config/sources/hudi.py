@@ -100,7 +100,7 @@ class HudiReadConfig(ReadConfig):
         return self.mode in {"snapshot", "rebuild_partitions"}
 
     @property
-    def modes_that_tell_moves(self) -> str:
+    def modes_that_tell_moves(self) -> str | None:
         """The modes to propose in place of one that does not, as a part of a sentence."""
         return "'snapshot' or 'rebuild_partitions'"
 
