@@ -136,6 +136,7 @@ def test_counts_that_cannot_be_read_let_only_wait_and_the_corrected_place_helps(
     [
         {"dt": ["2026-02-01"], "rows": 3},
         {"dt": {"day": "2026-02-01"}, "rows": 3},
+        {"dt": "01.02.2026", "rows": 3},
         {"dt": "2026-02-01", "rows": [3]},
         {"dt": "2026-02-01", "rows": -3},
         {"dt": "2026-02-01", "rows": 3.5},

@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 
 _MOST = 2**63 - 1
 """Rows that a ledger can count."""
+_WHOLE_TIMES = {Transform.HOUR: "{}", Transform.DAY: "{}T00", Transform.MONTH: "{}-01T00"}
+"""What makes a made value a time that can be read."""
+_WHOLE_TIME_OF_HOUR = "2000-01-01T{}"
+_EXAMPLE = datetime(2026, 2, 1, 5)  # noqa: DTZ001 (partition values are local times)
 
 
 def counts_by_partition(
@@ -36,8 +40,8 @@ def counts_by_partition(
         place: where they were read, for messages.
 
     Raises:
-        CountsUnreadable: a column is missing or too many, a key is no single value, or a count is
-            no whole number.
+        CountsUnreadable: a column is missing or too many, a key is no single value or not what a
+            partition is called, or a count is no whole number.
     """
     fields = config.target.partition_by
     keys = [_column(found, field.name, place) for field in fields]
@@ -51,7 +55,8 @@ def counts_by_partition(
     written = []
     for field, (name, values) in zip(fields, keys, strict=True):
         write = _writer(field, fields, zone, config.target.default_partition_name)
-        written.append(_written(values, write, name, place))
+        wanted = f"values of a partition in '{name}'{_such_as(field, fields)}"
+        written.append(_written(values, write, wanted, place))
     counts: defaultdict[Values, int] = defaultdict(int)
     unknown: set[Values] = set()
     partitions = zip(*written, strict=True) if written else ((),) * len(found[others[0]])
@@ -74,22 +79,28 @@ def _column(found: Mapping[str, Sequence[Any]], name: str, place: str) -> tuple[
     return like[0], found[like[0]]
 
 
+def _such_as(field: PartitionField, fields: Sequence[PartitionField]) -> str:
+    if field.transform not in _WHOLE_TIMES:
+        return ""
+    return f", such as '{_EXAMPLE.strftime(value_format(field, fields))}'"
+
+
 def _written(
-    values: Sequence[Any], write: Callable[[Any], str | None], name: str, place: str
+    values: Sequence[Any], write: Callable[[Any], str | None], wanted: str, place: str
 ) -> list[str | None]:
     # Counts have a few values many times: each hour, each region. 1 and true are equal.
     known: dict[tuple[type, Any], str | None] = {}
     written = []
-    for item in values:
+    for row, item in enumerate(values, start=1):
         if isinstance(item, Collection) and not isinstance(item, str | bytes):
-            problem = f"expected single values in '{name}'; found {reprlib.repr(item)}"
+            problem = f"expected single {wanted}; found {reprlib.repr(item)} in row {row}"
             raise CountsUnreadable(place=place, problem=problem)
         key = (type(item), item)
         if key not in known:
             try:
                 known[key] = write(item)
             except (ValueError, OverflowError) as refused:
-                problem = f"expected values of a partition in '{name}'; found {reprlib.repr(item)}"
+                problem = f"expected {wanted}; found {reprlib.repr(item)} in row {row}"
                 raise CountsUnreadable(place=place, problem=problem) from refused
         written.append(known[key])
     return written
@@ -101,7 +112,7 @@ def _writer(
     zone: ZoneInfo,
     default_name: str,
 ) -> Callable[[Any], str | None]:
-    is_made = field.transform is not Transform.IDENTITY
+    is_made = field.transform in _WHOLE_TIMES
     form = value_format(field, fields) if is_made else None
     is_hour = is_made and hour_is_of_day(field, fields)
 
@@ -110,11 +121,24 @@ def _writer(
             return None
         if form is not None and isinstance(value, date):
             return _local(value, zone).strftime(form)
-        if is_hour and str(value).isdecimal():
-            return f"{int(value):02d}"
-        return _text(value, zone)
+        text = f"{int(value):02d}" if is_hour and str(value).isdecimal() else _text(value, zone)
+        if is_made:
+            whole = _WHOLE_TIME_OF_HOUR if is_hour else _WHOLE_TIMES[field.transform]
+            _check_spelling(whole.format(text))
+        return text
 
     return write
+
+
+def _check_spelling(time: str) -> None:
+    """Refuse a local time that no partition is called, because it is not written like one.
+
+    Raises:
+        ValueError: it is another spelling, or no time.
+    """
+    read = datetime.fromisoformat(time).replace(tzinfo=None)
+    if read.isoformat(timespec="hours") != time:
+        raise ValueError(time)
 
 
 def _local(value: date, zone: ZoneInfo) -> date:

@@ -12,6 +12,7 @@ from tidegate.commit.count_keys import counts_by_partition
 from tidegate.config import PipelineConfig
 from tidegate.errors import CountsUnreadable
 
+DAY = "2026-02-01"
 KEYS = {"dt": "day(at)", "hr": "hour(at)", "region": "region"}
 
 
@@ -66,10 +67,36 @@ def test_values_of_several_types_have_each_their_own_spelling() -> None:
     assert counts == {("1",): 9, ("true",): 2, ("1.0",): 4, (None,): 16}
 
 
-def test_hour_that_is_no_decimal_number_is_a_partition_that_is_not_there() -> None:
-    found = {"dt": ["2026-02-01"], "hr": ["²"], "region": ["eu"], "n": [1]}
+@pytest.mark.parametrize(
+    ("partition_by", "value", "example"),
+    [
+        *(
+            ({"k": "day(at)"}, value, "2026-02-01")
+            for value in (
+                *("01.11.2026", "2026/11/01", "2026-11-1", "20261101", "2026-W44-7", "five"),
+                *("2026-11-31", "2026-11-01T00", "2026-11-01 00:00:00", " 2026-11-01", 20261101),
+            )
+        ),
+        *(({"k": "month(at)"}, value, "2026-02") for value in ("2026-11-01", "2026-13", "11")),
+        *(
+            ({"k": "hour(at)"}, value, "2026-02-01T05")
+            for value in ("05", 5, "2026-11-01 05", "2026-11-01T05:00", "2026-11-01T05+01:00")
+        ),
+        *(({"d": "day(at)", "k": "hour(at)"}, value, "05") for value in ("²", "24", -1, "5h", 5.0)),
+    ],
+)
+def test_value_that_is_not_what_a_partition_is_called_is_refused(
+    partition_by: dict[str, str], value: Any, example: str
+) -> None:
+    found = {"d": ["2026-02-01"] * 2, "k": [example, value], "n": [1, 1]}
+    found = {name: values for name, values in found.items() if name != "d" or "d" in partition_by}
 
-    assert counts_by_partition(pipeline(KEYS), found, "x") == {("2026-02-01", "²", "eu"): 1}
+    with pytest.raises(CountsUnreadable) as refused:
+        counts_by_partition(pipeline(partition_by), found, "counts.csv")
+
+    assert refused.value.problem == (
+        f"expected values of a partition in 'k', such as '{example}'; found {value!r} in row 2"
+    )
 
 
 def test_rows_of_one_partition_are_added_and_an_unknown_part_makes_the_sum_unknown() -> None:
@@ -88,24 +115,25 @@ def test_target_without_keys_has_one_count() -> None:
         ({"n": [1]}, "expected a column 'dt' for the partition key; found n"),
         ({"dt": ["x"]}, "expected the columns dt, and one with the rows; found dt"),
         ({"dt": ["x"], "n": [1], "m": [2]}, "found dt, n, m"),
-        ({"dt": ["x"], "n": ["many"]}, "expected whole numbers of rows in 'n'; found 'many'"),
-        ({"dt": ["x"], "n": [-1]}, "found -1"),
-        ({"dt": ["x"], "n": [1.5]}, "found 1.5"),
-        ({"dt": ["x"], "n": [float("nan")]}, "found nan"),
-        ({"dt": ["x"], "n": [float("inf")]}, "found inf"),
-        ({"dt": ["x"], "n": [True]}, "found True"),
-        ({"dt": ["x"], "n": [[3]]}, "found [3]"),
-        ({"dt": ["x"], "n": [{"rows": 3}]}, "found {'rows': 3}"),
-        ({"dt": ["x"], "n": [2**63]}, "found 9223372036854775808"),
-        ({"dt": ["x"], "n": ["1e999999999"]}, "found '1e999999999'"),
+        ({"dt": [DAY], "n": ["many"]}, "expected whole numbers of rows in 'n'; found 'many'"),
+        ({"dt": [DAY], "n": [-1]}, "found -1"),
+        ({"dt": [DAY], "n": [1.5]}, "found 1.5"),
+        ({"dt": [DAY], "n": [float("nan")]}, "found nan"),
+        ({"dt": [DAY], "n": [float("inf")]}, "found inf"),
+        ({"dt": [DAY], "n": [True]}, "found True"),
+        ({"dt": [DAY], "n": [[3]]}, "found [3]"),
+        ({"dt": [DAY], "n": [{"rows": 3}]}, "found {'rows': 3}"),
+        ({"dt": [DAY], "n": [2**63]}, "found 9223372036854775808"),
+        ({"dt": [DAY], "n": ["1e999999999"]}, "found '1e999999999'"),
         (
             {"dt": [["2026-02-01"]], "n": [4]},
-            "expected single values in 'dt'; found ['2026-02-01']",
+            "expected single values of a partition in 'dt', such as '2026-02-01'; found "
+            "['2026-02-01'] in row 1",
         ),
-        ({"dt": [{"day": 1}], "n": [4]}, "expected single values in 'dt'; found {'day': 1}"),
+        ({"dt": [{"day": 1}], "n": [4]}, "found {'day': 1} in row 1"),
         (
             {"dt": [datetime.max.replace(tzinfo=UTC)], "n": [4]},
-            "partition in 'dt'; found datetime",
+            "partition in 'dt', such as '2026-02-01'; found datetime",
         ),
     ],
 )
