@@ -6,6 +6,7 @@ import os
 import re
 import shlex
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from folder_files import put
+from folder_files import csv_bytes, json_bytes, put
 from golden_hudi import copied
 from small_lake import DAY, DAY_1, NOW, SmallLake, load, published_ids
 from tidegate import read_committed
@@ -170,6 +171,56 @@ def test_rebuild_and_replay_of_a_file_that_changed_lead_to_what_stands(
 
     expected = {FIRST: [1, 5, 6], "dt=2026-02-02": [3]}
     assert published_ids(tidegate.lake.target) == tidegate.lake.listed_ids() == expected
+
+
+LONG = 2**53 + 1
+
+
+@pytest.mark.follows("SourceRowInvalid")
+@pytest.mark.parametrize(
+    ("kind", "published"), [("decimal(20,1)", Decimal(LONG)), ("double", float(LONG))]
+)
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_whole_number_that_no_double_holds_is_published_once_its_column_is_declared(
+    tidegate: Typed, form: str, kind: str, published: Decimal | float
+) -> None:
+    """The first rows look like fractions, and the number stands behind them."""
+    at = "2026-02-01T00:00:00Z"
+    rows = [{"id": id, "amount": 1.5, "at": at} for id in range(1, 12_000)]
+    rows.append({"id": 12_000, "amount": LONG, "at": at})
+    write = {"csv": csv_bytes, "json": json_bytes}[form]
+    (tidegate.root / f"a.{form}").write_bytes(write(rows))
+    tidegate.configure(format=form)
+
+    said = tidegate("tidegate load orders", 1)
+
+    assert said.startswith("SourceRowInvalid")
+    assert f"row {12_000 + (form == 'csv')}, column 'amount'" in said
+    assert f"found {LONG}; declare all columns in `source.columns`" in said
+    columns = {"id": "long", "amount": kind, "at": "timestamp"}
+    tidegate.configure(format=form, columns=columns)
+    tidegate.printed(said, "abandon", "--yes")
+    tidegate.printed(said, "load")
+    tidegate("tidegate publish orders")
+    found = read_committed(tidegate.lake.target).to_table(columns=["id", "amount"])
+    amounts = dict(zip(*found.to_pydict().values(), strict=True))
+    assert (len(amounts), amounts[12_000]) == (12_000, published)
+
+
+@pytest.mark.parametrize("second", [LONG, 12345678901234567890123])
+def test_long_whole_numbers_of_csv_are_published_as_they_are_written(
+    tidegate: Typed, second: int
+) -> None:
+    ids = [123456789012345678901, second]
+    rows = [{"id": id, "at": "2026-02-01T00:00:00Z"} for id in ids]
+    (tidegate.root / "a.csv").write_bytes(csv_bytes(rows))
+    tidegate.configure(format="csv")
+
+    tidegate("tidegate load orders")
+    tidegate("tidegate publish orders")
+
+    found = read_committed(tidegate.lake.target).to_table(columns=["id"])
+    assert sorted(found["id"].to_pylist()) == sorted(map(str, ids))
 
 
 @pytest.mark.follows("ListedFileChanged", "SourceRowInvalid")

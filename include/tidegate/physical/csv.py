@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.csv as arrow_csv
 
+from tidegate.physical.lost_digits import LOST_DIGITS, first_lost_text, has_large
 from tidegate.physical.protocol import BATCH_ROWS, counted_rows
 from tidegate.physical.streamed import InvalidRow, StreamedRows, between
 from tidegate.physical.text_stream import BLOCK_BYTES, MOST_BYTES, TextStream, memory_file
@@ -141,16 +142,21 @@ class CsvRows(StreamedRows):
     Args:
         source: the open file, closed with this.
         types: the types of columns by name; others are texts.
+        inferred: whether they are only those that the first rows seem to have: a whole number of
+            which a double loses digits is an error then.
 
     Raises:
         OSError, pa.ArrowException: it has no readable header.
     """
 
-    def __init__(self, source: CsvFile, types: Mapping[str, pa.DataType]) -> None:
+    def __init__(
+        self, source: CsvFile, types: Mapping[str, pa.DataType], *, inferred: bool = False
+    ) -> None:
         self._header = header_of(source)
         super().__init__(source, self._header.rows)
         self._source = source
         self._types = types
+        self._is_inferred = inferred
 
     @cached_property
     def schema(self) -> pa.Schema:
@@ -174,7 +180,7 @@ class CsvRows(StreamedRows):
             return
         # One column tells how many rows there are.
         wanted = [names.index(name) for name in columns] or [0]
-        parsing = _Parsing(self._source, self._header)
+        parsing = _Parsing(self._source, self._header, inferred=self._is_inferred)
         types = [self._types.get(names[index], pa.string()) for index in wanted]
         kinds = types if columns else [pa.string()]
         for batch in parsing.batches(wanted, kinds):
@@ -187,9 +193,10 @@ class CsvRows(StreamedRows):
 class _Parsing:
     """One pass over a file, block by block."""
 
-    def __init__(self, source: CsvFile, header: Header) -> None:
+    def __init__(self, source: CsvFile, header: Header, *, inferred: bool) -> None:
         self._source = source
         self._header = header
+        self._is_inferred = inferred
         self._done = 0
         """How many rows were parsed, with the header."""
         self._saw_end = False
@@ -207,13 +214,38 @@ class _Parsing:
             is_last = stream.has_ended
             table, cut = self._first_rows(content, kinds, is_last=is_last)
             if table is not None:
+                if self._is_inferred:
+                    self._check_digits(content[:cut], table)
                 yield from table.to_batches()
-                self._done += table.num_rows + (not self._done and self._source.dialect.header)
+                self._done += table.num_rows + self._headers
             left = content[cut:]
             if is_last:
                 return
             if len(left) > MOST_BYTES:
                 raise self._too_long()
+
+    @property
+    def _headers(self) -> int:
+        """How many rows of the next block are no rows: the header, if it is the first one."""
+        return int(not self._done and self._source.dialect.header)
+
+    def _check_digits(self, content: bytes, table: pa.Table) -> None:
+        """Refuse whole numbers that a double would turn into others.
+
+        Raises:
+            InvalidRow: there is one.
+        """
+        large = [name for name in table.column_names if has_large(table[name])]
+        texts = self._parsed(content, {int(name): pa.string() for name in large}) if large else None
+        lost = [
+            (*found, self._header.names[int(name)])
+            for name in large
+            if texts is not None and (found := first_lost_text(texts[name]))
+        ]
+        if lost:
+            index, number, column = min(lost)
+            problem = LOST_DIGITS.format(number, "`string` or a `decimal(P,S)`")
+            raise InvalidRow(self._done + self._headers + index + 1, column, problem)
 
     def _first_rows(
         self, content: bytes, types: Mapping[int, pa.DataType], *, is_last: bool

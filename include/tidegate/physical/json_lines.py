@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.json as arrow_json
 
+from tidegate.physical.lost_digits import LOST_DIGITS, first_lost_in_objects, has_large
 from tidegate.physical.protocol import BATCH_ROWS, counted_rows
 from tidegate.physical.streamed import InvalidRow, StreamedRows, between
 from tidegate.physical.text_stream import BLOCK_BYTES, MOST_BYTES, TextStream, memory_file
@@ -41,12 +42,15 @@ class JsonRows(StreamedRows):
     Args:
         source: the open file, closed with this.
         columns: the fields that objects may have, with their types.
+        inferred: whether they only seem to have these types by the first rows: a whole number of
+            which a double loses digits is an error then.
     """
 
-    def __init__(self, source: JsonFile, columns: pa.Schema) -> None:
+    def __init__(self, source: JsonFile, columns: pa.Schema, *, inferred: bool = False) -> None:
         super().__init__(source)
         self._source = source
         self._columns = columns
+        self._is_inferred = inferred
 
     @property
     def schema(self) -> pa.Schema:
@@ -68,7 +72,10 @@ class JsonRows(StreamedRows):
         done = 0
         for block in _blocks(self._source.stream()):
             try:
-                for batch in _rows_of(block, wanted):
+                batches = _rows_of(block, wanted)
+                if self._is_inferred:
+                    _check_digits(block, batches, wanted, done)
+                for batch in batches:
                     yield (
                         counted_rows(batch.num_rows)
                         if not wanted.names
@@ -150,6 +157,23 @@ def _parsed_type(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_list(kind):
         return pa.list_(kind.value_field.with_type(_parsed_type(kind.value_type)))
     return kind
+
+
+def _check_digits(
+    block: bytes, batches: Sequence[pa.RecordBatch], wanted: pa.Schema, done: int
+) -> None:
+    """Refuse whole numbers that a double would turn into others.
+
+    Raises:
+        InvalidRow: there is one.
+    """
+    large = [
+        field for field in wanted if any(has_large(batch.column(field.name)) for batch in batches)
+    ]
+    if large and (lost := first_lost_in_objects(block, large)):
+        index, column, number = lost
+        problem = LOST_DIGITS.format(number, "a `decimal(P,S)`")
+        raise InvalidRow(done + index + 1, column, problem)
 
 
 def _typed(batch: pa.RecordBatch, wanted: pa.Schema, done: int) -> pa.RecordBatch:

@@ -12,6 +12,7 @@ import pyarrow.csv as arrow_csv
 
 from tidegate.physical.csv import CsvFile, Header, convert_options, header_of, parse_options
 from tidegate.physical.json_lines import JsonFile, as_parsed, parsed
+from tidegate.physical.lost_digits import first_lost_text, has_large
 from tidegate.physical.text_stream import memory_file
 
 if TYPE_CHECKING:
@@ -55,12 +56,20 @@ def _inferred(sample: bytes, source: CsvFile, header: Header) -> list[pa.DataTyp
     parsing = parse_options(dialect, lambda _: "skip")
     if not count or not sample.strip():
         return [pa.null()] * count
+    converting = convert_options(dialect)
     try:
-        rows = arrow_csv.read_csv(memory_file(sample), reading, parsing, convert_options(dialect))
+        rows = arrow_csv.read_csv(memory_file(sample), reading, parsing, converting)
     except pa.ArrowInvalid:
         # What is wrong is told by the row that cannot be read.
         return [pa.string()] * count
-    return [_of_csv(field.type) for field in rows.schema]
+    kinds = {field.name: _of_csv(field.type) for field in rows.schema}
+    large = {name: pa.string() for name in names if has_large(rows[name])}
+    if large:
+        converting.include_columns, converting.column_types = [*large], large
+        texts = arrow_csv.read_csv(memory_file(sample), reading, parsing, converting)
+        # Long whole numbers with others beside them, such as identifiers.
+        kinds |= {name: kind for name, kind in large.items() if first_lost_text(texts[name])}
+    return [*kinds.values()]
 
 
 def _of_csv(kind: pa.DataType) -> pa.DataType:

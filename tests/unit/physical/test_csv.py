@@ -177,6 +177,34 @@ def test_column_that_is_not_wanted_is_not_judged() -> None:
     assert read(b"id,text\nx,y\n", columns=["text"]) == [{"text": "y"}]
 
 
+@pytest.mark.parametrize("header", [True, False])
+@pytest.mark.parametrize("before", [1, BLOCK_BYTES // 20], ids=["first block", "behind it"])
+def test_whole_number_of_which_an_inferred_double_loses_digits_is_refused(
+    header: bool, before: int
+) -> None:
+    number = 2**53 + 1
+    rows = f"1.5,{'x' * 20},{number}\n" * before + f"{number},x,1\n1,x,{number}\n"
+    names = ("a", "b", "c")
+    content = (("a,b,c\n" if header else "") + rows).encode()
+    source = CsvFile(pa.BufferReader(content), CsvDialect(header=header, names=names))
+    types = {"a": pa.float64(), "c": pa.float64()}
+
+    def found(columns: list[str], *, inferred: bool) -> list[Any]:
+        rows = CsvRows(source, types, inferred=inferred)
+        return [row for _, it in rows.batches(columns, 0, ALL_ROWS) for row in it[0].to_pylist()]
+
+    with pytest.raises(InvalidRow) as refused:
+        found(["b", "a"], inferred=True)
+
+    assert (refused.value.row, refused.value.column) == (before + 1 + header, "a")
+    assert f"found {number}; declare all columns in `source.columns`" in refused.value.problem
+    assert len(found(["b"], inferred=True)) == before + 2
+    assert found(["a"], inferred=False)[-2:] == [float(number), 1.0]
+    with pytest.raises(InvalidRow) as both:
+        found(["a", "c"], inferred=True)
+    assert (both.value.row, both.value.column) == (1 + header, "c")
+
+
 def test_row_that_does_not_fit_is_named_behind_the_first_block() -> None:
     rows = BLOCK_BYTES // 50
     text = "id,text\n" + "".join(f"{number},{'x' * 60}\n" for number in range(rows)) + "z,x\n"

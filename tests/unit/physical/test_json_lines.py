@@ -104,6 +104,25 @@ def test_row_that_does_not_fit_is_refused_with_its_row_and_column(
     assert found.column == column or column is None
 
 
+@pytest.mark.parametrize("before", [1, BLOCK_BYTES // 40], ids=["first block", "behind it"])
+def test_whole_number_of_which_an_inferred_double_loses_digits_is_refused(before: int) -> None:
+    number = 2**53 + 1
+    line = f'{{"id": {number}, "inner": {{"n": 1e300}}}}\n'
+    content = (line * before + f'{{"inner": {{"n": {number}}}}}\n' + line).encode()
+
+    def found(columns: list[str], *, inferred: bool) -> list[Any]:
+        rows = JsonRows(JsonFile(pa.BufferReader(content)), SCHEMA, inferred=inferred)
+        return [row for _, it in rows.batches(columns, 0, ALL_ROWS) for row in it.to_pylist()]
+
+    with pytest.raises(InvalidRow) as refused:
+        found(["inner"], inferred=True)
+
+    assert (refused.value.row, refused.value.column) == (before + 1, "inner")
+    assert f"found {number}; declare all columns in `source.columns`" in refused.value.problem
+    assert found(["id"], inferred=True)[0] == {"id": number}
+    assert found(["inner"], inferred=False)[before]["inner"]["n"] == float(number)
+
+
 def test_text_that_is_not_utf8_is_refused() -> None:
     assert refused(b'{"text": "a"}\n{"text": "\xff"}\n').row == 2
 

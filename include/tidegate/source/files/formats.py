@@ -107,7 +107,8 @@ class _CsvFormat:
     ) -> PhysicalRows:
         source = CsvFile(file, self.dialect, compression_of(path))
         columns = columns or self.declared or csv_schema(source)
-        return CsvRows(source, {field.name: field.type for field in columns})
+        types = {field.name: field.type for field in columns}
+        return CsvRows(source, types, inferred=self.declared is None)
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,8 @@ class _JsonFormat:
         self, file: pa.NativeFile, path: str, columns: pa.Schema | None = None
     ) -> PhysicalRows:
         source = JsonFile(file, compression_of(path))
-        return JsonRows(source, columns or self.declared or json_schema(source))
+        known = columns or self.declared or json_schema(source)
+        return JsonRows(source, known, inferred=self.declared is None)
 
 
 def _csv(config: FilesSourceConfig) -> FolderFormat:
