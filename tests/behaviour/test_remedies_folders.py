@@ -207,6 +207,30 @@ def test_whole_number_that_no_double_holds_is_published_once_its_column_is_decla
     assert (len(amounts), amounts[12_000]) == (12_000, published)
 
 
+@pytest.mark.follows("SourceRowInvalid")
+@pytest.mark.parametrize("form", ["csv", "json"])
+@pytest.mark.parametrize(
+    ("declared", "at"),
+    [("timestamp", "2026-02-01T10:00:00"), ("timestamp_ntz", "2026-02-01T10:00:00Z")],
+)
+def test_times_that_have_a_zone_or_none_are_published_as_the_type_that_is_named(
+    tidegate: Typed, form: str, declared: str, at: str
+) -> None:
+    write = {"csv": csv_bytes, "json": json_bytes}[form]
+    (tidegate.root / f"a.{form}").write_bytes(write([{"id": 1, "at": at}]))
+    tidegate.configure(format=form, columns={"id": "long", "at": declared})
+
+    said = tidegate("tidegate load orders", 1)
+
+    named = re.search(r"`(timestamp\w*)` in `source.columns`", said)
+    assert named is not None, said
+    tidegate.configure(format=form, columns={"id": "long", "at": named[1]})
+    tidegate.printed(said, "abandon", "--yes")
+    tidegate.printed(said, "load")
+    tidegate("tidegate publish orders")
+    assert published_ids(tidegate.lake.target) == {FIRST: [1]}
+
+
 @pytest.mark.parametrize("second", [LONG, 12345678901234567890123])
 def test_long_whole_numbers_of_csv_are_published_as_they_are_written(
     tidegate: Typed, second: int

@@ -20,6 +20,7 @@ from tidegate.physical.lost_digits import LOST_DIGITS, first_lost_text, has_larg
 from tidegate.physical.protocol import BATCH_ROWS, counted_rows
 from tidegate.physical.streamed import InvalidRow, StreamedRows, between
 from tidegate.physical.text_stream import BLOCK_BYTES, MOST_BYTES, TextStream, memory_file
+from tidegate.physical.zone_hint import zone_hint
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,6 +32,7 @@ _ENDING = f"\n{_END}\n".encode()
 _ENDING_OF_ONE = f"\n{_END},{_END}\n"
 """The last row where there is one column: a row that does not fit."""
 _CONVERSION = re.compile(r"In CSV column #(\d+): Row #(\d+): (?:CSV conversion error to \S+.*?: )?")
+_ZONE_OFFSET = re.compile(r"expected (?:a|no) zone offset in '(.*?)'(?:\. If these .*)?", re.DOTALL)
 _MOST_TRIED = 64
 """Line breaks at which a block is tried to be cut."""
 _TRUE, _FALSE = ("true", "True", "TRUE"), ("false", "False", "FALSE")
@@ -318,6 +320,8 @@ class _Parsing:
             return pa.ArrowInvalid(said)
         index = int(place[1])
         found = said[place.end() :].removeprefix("invalid value ")
+        if (zone := _ZONE_OFFSET.fullmatch(found)) is not None:
+            found = f"'{zone[1]}'{zone_hint(zone[1], types[index])}"
         problem = f"expected a value of type {types[index]}, found {found}"
         return InvalidRow(self._done + int(place[2]), self._header.names[index], problem)
 

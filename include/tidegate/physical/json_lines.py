@@ -16,6 +16,7 @@ from tidegate.physical.lost_digits import LOST_DIGITS, first_lost_in_objects, ha
 from tidegate.physical.protocol import BATCH_ROWS, counted_rows
 from tidegate.physical.streamed import InvalidRow, StreamedRows, between
 from tidegate.physical.text_stream import BLOCK_BYTES, MOST_BYTES, TextStream, memory_file
+from tidegate.physical.zone_hint import zone_hint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -234,4 +235,5 @@ def _blamed(line: bytes, columns: pa.Schema, problem: str) -> tuple[str | None, 
 
 
 def _said(value: Any, kind: pa.DataType) -> str:
-    return f"expected a value of type {kind}, found {json.dumps(value, ensure_ascii=False)[:80]}"
+    found = json.dumps(value, ensure_ascii=False)[:80]
+    return f"expected a value of type {kind}, found {found}{zone_hint(value, kind)}"

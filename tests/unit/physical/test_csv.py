@@ -150,6 +150,21 @@ def test_value_of_another_type_is_refused_with_its_row_and_column(
     assert str(kind) in found.problem
 
 
+@pytest.mark.parametrize(
+    ("kind", "text", "said"),
+    [
+        (INSTANT, "2026-02-01 10:00:00", "which has no zone; `timestamp_ntz` in `source.columns`"),
+        (WALL_CLOCK, "2026-02-01T10:00:00Z", "which has a zone; `timestamp` in `source.columns`"),
+    ],
+    ids=["none", "one"],
+)
+def test_mistake_of_the_zone_names_the_other_type(kind: pa.DataType, text: str, said: str) -> None:
+    problem = refused(f"v,w\n,x\n{text},x\n".encode(), {"v": kind}).problem
+
+    assert problem.startswith(f"expected a value of type {kind}, found '{text}', {said}")
+    assert "assume_timezone" not in problem
+
+
 @pytest.mark.parametrize(("row", "count"), [("2", 1), ("2,y,z", 3)], ids=["short", "long"])
 def test_row_with_another_number_of_values_is_refused(row: str, count: int) -> None:
     found = refused(f"id,text\n1,x\n{row}\n3,z\n".encode())

@@ -104,6 +104,15 @@ def test_row_that_does_not_fit_is_refused_with_its_row_and_column(
     assert found.column == column or column is None
 
 
+def test_mistake_of_the_zone_names_the_other_type() -> None:
+    found = refused(b'{"id": 1}\n{"at": "2026-02-01T10:00:00"}\n')
+
+    assert found.problem.endswith(
+        'found "2026-02-01T10:00:00", which has no zone; `timestamp_ntz` in `source.columns` is '
+        "for times without one"
+    )
+
+
 @pytest.mark.parametrize("before", [1, BLOCK_BYTES // 40], ids=["first block", "behind it"])
 def test_whole_number_of_which_an_inferred_double_loses_digits_is_refused(before: int) -> None:
     number = 2**53 + 1
