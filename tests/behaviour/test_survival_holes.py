@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 from behaviour.test_survival_restored import NARROW, lose, put_back, rebuild, replay, save
 from crash.scenario import ledger_content
 from small_lake import NOW, SmallLake, interval, load, look_again, publish, published_ids
+from tidegate import read_committed
 from tidegate.cli.app import app
 from tidegate.cli.output import NOTHING
 from tidegate.errors import LedgerLost, StateFileDamaged, StateFileLost, TidegateError
@@ -323,6 +324,26 @@ def test_lost_commit_plan_is_a_finding_of_its_own(
 
     assert found.startswith(f"{plans[0]}: expected")
     assert len(ids) == 3
+
+
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_commit_plan_of_text_that_is_written_again_tells_its_columns(
+    lake: SmallLake, form: str
+) -> None:
+    lake.keys = {"target": {"format": form}}
+    take_in(lake, {1: 2, 2: 1})
+    marker = lake.target / FIRST / "_SUCCESS"
+    before, rows = json.loads(marker.read_text()), read_committed(lake.target).to_table()
+    for path in (lake.work / "publications" / FIRST).glob("1-*.json"):
+        if path.name.count(".") == 1:
+            path.unlink()
+    marker.unlink()
+
+    lake.pipeline().restore_ledger()
+    publish(lake.pipeline())
+
+    assert json.loads(marker.read_text())["reading"] == before["reading"]
+    assert read_committed(lake.target).to_table() == rows
 
 
 def test_last_window_of_a_lost_ledger_that_nothing_counts_is_taken_again(

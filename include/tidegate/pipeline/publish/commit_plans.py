@@ -73,7 +73,7 @@ class CommitPlans:
             owner=owner,
             prepared_at=now,
             override=entry.override,
-            told=self._told(publication),
+            told=told_to_readers(publication, self.config, self.contents),
         )
         return CommitPlan(
             pipeline=self.config.name,
@@ -92,22 +92,6 @@ class CommitPlans:
             former_marker=self._former_marker(publication.partition),
             watermark_basis=basis,
         )
-
-    def _told(self, publication: Publication) -> Mapping[str, Any] | None:
-        """Return what readers have to know of the files, unless these say it themselves.
-
-        A revision without files has the columns that were planned last.
-        """
-        form = self.config.target.part_format
-        if form.kind.has_columns:
-            return None
-        columns = self.contents.columns_of(publication)
-        pairs = zip(publication.content, columns, strict=True)
-        known = [(file.name, schema) for file, schema in pairs if schema is not None]
-        if not known:
-            planned = self.contents.planned_columns(publication.partition)
-            known = [(publication.digest, schema) for schema in islice(planned, 1)]
-        return tell(form, unified(known))
 
     def _former_marker(self, partition: Partition) -> str | None:
         """Return the name of the current marker if the pipeline's marker was renamed since."""
@@ -132,6 +116,25 @@ class CommitPlans:
             }
             for item in windows
         }
+
+
+def told_to_readers(
+    publication: Publication, config: PipelineConfig, contents: Contents
+) -> Mapping[str, Any] | None:
+    """Return what the marker of a revision tells of its files, unless these say it themselves.
+
+    A revision without files has the columns that were planned last.
+    """
+    form = config.target.part_format
+    if form.kind.has_columns:
+        return None
+    columns = contents.columns_of(publication)
+    pairs = zip(publication.content, columns, strict=True)
+    known = [(file.name, schema) for file, schema in pairs if schema is not None]
+    if not known:
+        planned = contents.planned_columns(publication.partition)
+        known = [(publication.digest, schema) for schema in islice(planned, 1)]
+    return tell(form, unified(known))
 
 
 def writes_marker(plan: CommitPlan) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tidegate.errors import MarkerInvalid, SourceFileGone
 from tidegate.model.publication import CommitPlan, Outcome, PolicySpec, Verdict
-from tidegate.pipeline.publish.commit_plans import with_marker
+from tidegate.pipeline.publish.commit_plans import told_to_readers, with_marker
 from tidegate.pipeline.state.records import CommitFile
 from tidegate.stage import layout
 from tidegate.stage.stored import read_stored
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tidegate.ledger import Ledger
     from tidegate.model.ledger_rows import PartitionState, PublicationEntry, RevisionEntry
     from tidegate.model.publication import Publication, PublishedFile
+    from tidegate.pipeline.publish.content import Contents
     from tidegate.pipeline.state.behind import Watch
     from tidegate.pipeline.state.places import Roots
     from tidegate.storage import Storage
@@ -48,6 +49,7 @@ class LostPlans:
     roots: Roots
     ledger: Ledger
     storage: Storage
+    contents: Contents
     watch: Watch
 
     def told(self) -> tuple[CommitFile, ...]:
@@ -129,6 +131,7 @@ class LostPlans:
             owner=plan.owner,
             prepared_at=plan.prepared_at,
             override=plan.override,
+            told=told_to_readers(plan.publication, self.config, self.contents),
         )
         return write_marker(plan.publication, facts)
 

@@ -113,7 +113,9 @@ class Restorer:
 
     def _reader(self, ledger_id: str) -> PastReader:
         is_its_own = self._is_its_own(ledger_id)
-        plans = LostPlans(self.config, self.roots, self.ledger, self.storage, self.watch)
+        plans = LostPlans(
+            self.config, self.roots, self.ledger, self.storage, self.contents, self.watch
+        )
         announces = LostAnnounces(self.roots, self.ledger, self.storage)
         return PastReader(
             self.roots,
