@@ -264,6 +264,27 @@ def test_marker_that_says_nothing_is_written_again_with_the_partition(
     check_ends_well(lake, ids)
 
 
+@pytest.mark.follows("MarkerInvalid")
+@pytest.mark.parametrize("form", ["csv", "json"])
+def test_marker_that_tells_no_columns_of_text_is_written_again_with_the_partition(
+    lake: SmallLake, tidegate: Command, form: str
+) -> None:
+    lake.keys = {"target": {"format": form}}
+    ids = lake.commit({1: 4, 2: 1})[:4]
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    marker = lake.target / FIRST / "_SUCCESS"
+    says = json.loads(marker.read_text())
+    marker.write_text(json.dumps({key: says[key] for key in says if key != "reading"}))
+    with pytest.raises(MarkerInvalid, match="no columns") as failed:
+        read_committed(lake.target)
+
+    ended(tidegate(printed(str(failed.value), "rebuild")))
+    ended(tidegate(printed(str(failed.value), "publish")))
+
+    assert sorted(read_committed(lake.target).to_table()["id"].to_pylist()) == ids
+
+
 def plans(lake: SmallLake) -> list[Path]:
     return sorted((lake.work / "windows").rglob("plan.json"))
 

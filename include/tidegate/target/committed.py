@@ -10,7 +10,12 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.fs as pafs
 
-from tidegate.errors import CommittedFileMissing, MarkerMissing, PublishedTableMissing
+from tidegate.errors import (
+    CommittedFileMissing,
+    MarkerInvalid,
+    MarkerMissing,
+    PublishedTableMissing,
+)
 from tidegate.model.part_format import PARQUET, form_of_name
 from tidegate.model.partition import unescape
 from tidegate.physical.parts import open_part, part_kind
@@ -50,7 +55,8 @@ def read_committed(path: str | Path, *, marker: str | None = None) -> ds.Dataset
 
     Raises:
         PublishedTableMissing: there is no directory at the path.
-        MarkerInvalid: a file with a marker's name is not one of Tidegate's.
+        MarkerInvalid: a file with a marker's name is not one of Tidegate's, or it lists files of
+            CSV or JSON without their columns.
         MarkerMissing: there are data files, but not one marker (Transient).
         CommittedFileMissing: a marker lists a file that does not exist.
         ColumnTypesDiffer: two files have types of one column that no type holds both of.
@@ -105,7 +111,19 @@ def _markers(root: Path, marker: str | None) -> tuple[StandingMarker, ...]:
     markers = find_markers(root, names, marker)
     if not markers and (data := [name for name in names if not is_hidden(name)]):
         raise MarkerMissing(root=str(root), file=data[0])
+    for found in markers:
+        _check_told(found)
     return markers
+
+
+def _check_told(found: StandingMarker) -> None:
+    """Check that a marker tells the columns of files that do not tell them themselves."""
+    if found.told is not None and found.told.get("columns"):
+        return
+    # Of a partition without files, there is nothing to be read.
+    if not all(form_of_name(path).kind.has_columns for path in found.files):
+        problem = "one that tells no columns of its files, which are CSV or JSON"
+        raise MarkerInvalid(path=f"{found.folder}/{found.name}", found=problem)
 
 
 def _schemas(files: Sequence[tuple[str, StandingMarker]]) -> dict[str, pa.Schema]:

@@ -106,6 +106,21 @@ def test_broken_marker_is_refused_and_not_passed_over(
         read_committed(tmp_path)
 
 
+@pytest.mark.parametrize("end", [".csv", ".csv.gz", ".json"])
+@pytest.mark.parametrize("says", [{}, {"reading": {"format": "csv", "columns": []}}])
+def test_marker_that_tells_no_columns_of_files_of_text_is_refused_by_its_name(
+    tmp_path: Path, end: str, says: dict[str, Any]
+) -> None:
+    write_partition(tmp_path, "dt=1", {"dt": "1"}, marker="_DONE")
+    (tmp_path / "dt=1" / f"part-0{end}").write_text("id\n1\n")
+    marker = tmp_path / "dt=1" / "_DONE"
+    files = [{"name": f"part-0{end}"}]
+    marker.write_text(json.dumps({**json.loads(marker.read_text()), **says, "files": files}))
+
+    with pytest.raises(MarkerInvalid, match=r"dt=1/_DONE: .* no columns"):
+        read_committed(tmp_path)
+
+
 @pytest.mark.follows("MarkerMissing")
 def test_files_without_any_marker_are_an_error_not_an_empty_table(tmp_path: Path) -> None:
     write_partition(tmp_path, "dt=1", {"dt": "1"}, ids(1), marker=None)
