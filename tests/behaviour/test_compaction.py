@@ -179,18 +179,23 @@ def test_large_joined_files_are_taken_apart_together(lake: SmallLake) -> None:
     assert lake.ids() == lake.listed_ids() == {FIRST: [it for it in range(1, 161) if it != 121]}
 
 
-def test_compaction_that_died_is_finished_by_the_next_publish(lake: SmallLake) -> None:
-    pipeline = grown(lake)
+def compact_until(lake: SmallLake, change: str) -> None:
+    """Join the files of the first day, and die before a change."""
     stopper = Stopper()
 
     def die() -> None:
-        if stopper.made and stopper.made[-1].startswith("unlink _SUCCESS"):
+        if stopper.made[-1].startswith(change):
             stopper.between = None
             raise Died
 
     stopper.between = die
     with pytest.raises(Died):
         lake.pipeline(stopping_storage(stopper)).compact(day(1), RULE, "cli", NOW)
+
+
+def test_compaction_that_died_is_finished_by_the_next_publish(lake: SmallLake) -> None:
+    pipeline = grown(lake)
+    compact_until(lake, "unlink _SUCCESS")
     assert pipeline.unpublished() == (day(1),)
 
     publish(lake.pipeline(), owner="cli")
@@ -347,6 +352,22 @@ def test_sweep_leaves_what_a_joined_file_is_taken_apart_to(lake: SmallLake) -> N
     assert [item.path for item in swept if "/retired/" in item.path] == []
     assert lake.ids() == {FIRST: [2, 3, 4, 5, 6]}
     assert len(before & set(files(lake))) == 2
+
+
+def test_sweep_leaves_a_joined_file_that_a_commit_took_up_since(lake: SmallLake) -> None:
+    pipeline = grown(lake)
+    compact_until(lake, "unlink part-")
+    garbage = pipeline.garbage(NOW.replace(year=2036), NOW - NOW)
+    found = {item.path for item in garbage if "/units/" in item.path}
+    assert found
+    compact_until(lake, "unlink _SUCCESS")
+
+    swept = pipeline.sweep(garbage)
+    publish(lake.pipeline())
+
+    assert found.isdisjoint(item.path for item in swept)
+    assert len(files(lake)) == 1
+    assert lake.ids() == lake.listed_ids() == {FIRST: [1, 2, 3, 4, 5, 6]}
 
 
 def test_lost_part_of_a_joined_file_is_missed_and_what_is_told_helps(
