@@ -333,6 +333,24 @@ def test_commit_of_joined_files_that_cannot_end_yet_keeps_its_files(lake: SmallL
     assert everywhere(lake) == {1, 2, 4, 5, 6}
 
 
+def test_joined_file_that_cannot_be_read_yet_keeps_what_it_is_taken_apart_to(
+    lake: SmallLake,
+) -> None:
+    opened = grown(lake)
+    opened.compact(day(1), JOINED, "cli", NOW)
+    (joined,) = (lake.target / DAY_1).glob("part-*")
+    whole = joined.read_bytes()
+    joined.write_bytes(whole[:-3])
+    assert [file.partition for file in erase(opened, 3).left] == [DAY_1]
+    joined.write_bytes(whole)
+
+    assert opened.erase(None, RUN, ADA, local).left == ()
+
+    assert lake.ids() == {DAY_1: [1, 2, 4, 5, 6]}
+    assert everywhere(lake) == {1, 2, 4, 5, 6}
+    assert list(opened.findings()) == []
+
+
 def test_partition_that_a_restored_ledger_does_not_know_as_it_is_stays_as_it_is(
     lake: SmallLake,
 ) -> None:
