@@ -6,6 +6,7 @@ from datetime import date, timedelta
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -43,6 +44,22 @@ def test_any_date_keeps_year_month_and_day(
 
     found.validate(full=True)
     assert found.to_pylist() == days[start : start + length]
+
+
+@pytest.mark.parametrize(
+    "edge",
+    [
+        pytest.param(FIRST - GAP - timedelta(days=1), id="last of the older calendar"),
+        pytest.param(FIRST, id="first of the newer calendar"),
+        pytest.param(date(1500, 2, 28), id="before a leap day of the older calendar alone"),
+        pytest.param(date(1500, 3, 1), id="after a leap day of the older calendar alone"),
+        pytest.param(date(1200, 2, 29), id="leap day of both calendars"),
+        pytest.param(date.min, id="first that Python has"),
+    ],
+)
+def test_date_at_an_edge_keeps_year_month_and_day(edge: date) -> None:
+    assert gregorian(counted([edge])).to_pylist() == [edge]
+    assert gregorian(counted([date(1000, 1, 1), edge])).to_pylist() == [date(1000, 1, 1), edge]
 
 
 @given(st.lists(st.none() | st.lists(DATES, max_size=3), max_size=8), st.integers(0, 3))
