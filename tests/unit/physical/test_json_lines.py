@@ -136,13 +136,28 @@ def test_text_that_is_not_utf8_is_refused() -> None:
     assert refused(b'{"text": "a"}\n{"text": "\xff"}\n').row == 2
 
 
-def test_row_that_does_not_fit_is_named_behind_the_first_block() -> None:
-    line = json.dumps({"id": 1, "text": "x" * 200}).encode() + b"\n"
+@pytest.mark.parametrize(("column", "value"), [("id", "x"), ("at", "noon")])
+def test_row_that_does_not_fit_is_counted_from_the_beginning_of_the_file(
+    column: str, value: str
+) -> None:
+    """A time is a text first, whose rows are counted apart from those that cannot be parsed."""
+    line = json.dumps({"text": "x" * 200}).encode() + b"\n"
     rows = BLOCK_BYTES // len(line) + 10
+    odd = json.dumps({column: value}).encode() + b"\n"
 
-    found = refused(line * rows + b'{"id": "x"}\n' + line)
+    found = refused(line * rows + odd + line)
 
-    assert (found.row, found.column) == (rows + 1, "id")
+    assert (found.row, found.column) == (rows + 1, column)
+
+
+def test_object_of_the_most_bytes_is_read_wherever_it_stands() -> None:
+    """What was read beyond its end is no part of it."""
+    long = b'{"id": 2, "text": "' + b"x" * (MOST_BYTES - 30) + b'"}\n'
+    after = b'{"id": 3, "text": "' + b"x" * (BLOCK_BYTES - 30) + b'"}\n'
+
+    found = read(b'{"id": 1}\n' + long + after * 2, ["id"])
+
+    assert [row["id"] for row in found] == [1, 2, 3, 3]
 
 
 def test_long_object_is_read_and_one_without_end_is_refused() -> None:
