@@ -105,8 +105,9 @@ class Life:
         return following
 
     def _plan(self) -> str:
+        """Return a new digest, of which later ones come first: no order of names hides another."""
         self.plans += 1
-        return f"plan{self.plans}"
+        return f"plan{99 - self.plans}"
 
 
 def expected(life: Life) -> Counter[tuple[int, Rows]]:
@@ -175,6 +176,18 @@ def test_content_is_in_window_order_then_by_name(life_steps: list[tuple[object, 
     keys = [(file.window, file.name) for file in life.following().content]
 
     assert keys == sorted(keys)
+
+
+def test_what_a_replay_brings_to_one_of_two_windows_is_put_in_that_order_too() -> None:
+    life = Life()
+    life.step((LOAD, ((1,), (2,))))
+    life.step((LOAD, ((3,),)))
+    life.publish()
+    life.step(("replay", 0, ((1,), (4,))))
+
+    last = life.publish()
+
+    assert [file.staged for file in last.content] == ["4", "1", "3"]
 
 
 def test_replay_that_changes_one_of_two_files_keeps_the_other_for_good() -> None:
@@ -299,5 +312,5 @@ def test_file_that_is_gone_from_the_table_is_replaced_by_its_replay(
     )
 
     assert [file.name for file in found.removes] == [lost]
-    assert [file.plan_digest for file in found.adds] == ["plan2"]
+    assert [file.plan_digest for file in found.adds] == [life.windows[0][1]]
     assert Counter(file.staged for file in found.content) == Counter(f"{key}" for (key,) in files)
