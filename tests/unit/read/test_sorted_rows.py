@@ -142,6 +142,17 @@ def test_wide_run_beside_narrow_ones_keeps_two_blocks_of_each_in_memory() -> Non
     assert seen == list(range(1_000))
 
 
+def test_runs_side_by_side_are_merged_a_block_of_each_at_a_time() -> None:
+    order = RowOrder((SortKey("x"),))
+    rows: list[Row] = [(float(at), None, at) for at in range(1_000)]
+    runs = [run(rows[start::10], order, 10, []) for start in range(10)]
+
+    found = [ats(part) for part in merge_runs(runs, order)]
+
+    assert [at for part in found for at in part] == list(range(1_000))
+    assert len(found) <= 2 * 10, "not once for each of 100 blocks"
+
+
 def test_values_in_a_dictionary_are_compared_themselves() -> None:
     column = pa.DictionaryArray.from_arrays([0, 1, 0], ["b", "a"])
     rows = pa.record_batch({"name": column, "at": [0, 1, 2]})
