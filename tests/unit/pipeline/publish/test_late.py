@@ -10,7 +10,8 @@ import pytest
 
 from crash.faults import Stopper, stopping_storage
 from crash.power import Disk, chance
-from tidegate.errors import FenceLost, LateRootUnfit, PathEscapes, StagedFileMissing
+from refusing import BlindCalls
+from tidegate.errors import FenceLost, LateRootUnfit, PathEscapes, StagedFileMissing, StorageDenied
 from tidegate.model.aside import Aside
 from tidegate.model.ledger_rows import Claim
 from tidegate.model.message import Contribution, EventTimes
@@ -18,6 +19,7 @@ from tidegate.model.partition import Partition
 from tidegate.model.publication import PublishedFile
 from tidegate.pipeline.publish.late import LateFiles, LateRows
 from tidegate.pipeline.state.places import Roots
+from tidegate.stage import layout
 from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
@@ -85,6 +87,27 @@ def test_staged_file_that_was_cut_is_put_nowhere(roots: Roots, aside: Aside) -> 
         put(roots, LocalStorage(), aside, length=9)
 
     assert published(roots) == {}
+
+
+def blind_late_files(roots: Roots) -> LateFiles:
+    """Give the files of late rows where the quarantine of the window cannot be looked at."""
+    folder = layout.late_quarantine(layout.plan_root(roots.work, 2, "0a"), DAY)
+    return LateFiles(roots, LocalStorage(BlindCalls(place=folder)), contents())
+
+
+def test_quarantine_of_a_window_whose_rows_stand_is_not_looked_at_again(roots: Roots) -> None:
+    """Else each publish would list a directory for every late window that the partition had."""
+    late, stood = blind_late_files(roots), {"2": "0a"}
+
+    late.put(DAY, [brought(None)], stood, own=lambda: None)
+
+    assert late.are_filed(DAY, [brought(None)], stood)
+
+
+@pytest.mark.parametrize("stood", [{}, {"2": "0b"}], ids=["none", "those of a former plan"])
+def test_quarantine_is_looked_at_until_the_rows_stand(roots: Roots, stood: dict[str, str]) -> None:
+    with pytest.raises(StorageDenied):
+        blind_late_files(roots).put(DAY, [brought(None)], stood, own=lambda: None)
 
 
 def test_late_root_that_is_not_its_own_is_left_as_it_is(roots: Roots) -> None:
