@@ -5,13 +5,13 @@ The root is no target: it has no markers, and its partitions have no revisions.
 
 from __future__ import annotations
 
-import json
 import posixpath
 from typing import TYPE_CHECKING
 
 from tidegate.config import OWNER_FILE
-from tidegate.errors import LateRootUnfit, SourceFileGone
+from tidegate.errors import LateRootUnfit, OwnerInvalid
 from tidegate.model.wire import pretty
+from tidegate.target.owner import read_owner_file
 
 if TYPE_CHECKING:
     from tidegate.storage import Storage
@@ -78,11 +78,9 @@ def _check_free(storage: Storage, root: str, pipeline: str) -> None:
 def _owner(storage: Storage, path: str) -> tuple[str, str, bool] | None:
     """Return pipeline, ledger, and whether it is a late root; None if there is no such file."""
     try:
-        raw = json.loads(storage.read_bytes(path))
-    except SourceFileGone:
+        raw = read_owner_file(storage, path)
+    except OwnerInvalid:
+        return ("unknown", "", False)
+    if raw is None:
         return None
-    except ValueError:
-        return ("unknown", "", False)
-    if not isinstance(raw, dict):
-        return ("unknown", "", False)
-    return str(raw.get("pipeline")), str(raw.get("ledger")), raw.get("late_rows") is True
+    return str(raw["pipeline"]), str(raw["ledger"]), raw.get("late_rows") is True

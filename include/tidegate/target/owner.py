@@ -59,6 +59,24 @@ class Claims:
     """Whether that is the work directory in use."""
 
 
+def read_owner_file(storage: Storage, path: str) -> dict[str, Any] | None:
+    """Return the content of a file that names the owner of a directory.
+
+    Returns:
+        At least `pipeline` and `ledger`; None if there is no such file.
+
+    Raises:
+        OwnerInvalid: it has other content.
+    """
+    try:
+        raw = _mapping(storage.read_bytes(path))
+    except SourceFileGone:
+        return None
+    if raw.get("format") != _FORMAT or not {"pipeline", "ledger"} <= raw.keys():
+        raise OwnerInvalid(path=path, found="another format" if raw else "no JSON object")
+    return raw
+
+
 @dataclass(frozen=True)
 class Grounds:
     """A target and a work directory, with the files that name their owner.
@@ -231,14 +249,7 @@ class Grounds:
         return found - ended
 
     def _read(self, path: str) -> dict[str, Any] | None:
-        """Return the content of a file that names an owner; None if there is no such file."""
-        try:
-            raw = _mapping(self.storage.read_bytes(path))
-        except SourceFileGone:
-            return None
-        if raw.get("format") != _FORMAT or not {"pipeline", "ledger"} <= raw.keys():
-            raise OwnerInvalid(path=path, found="another format" if raw else "no JSON object")
-        return raw
+        return read_owner_file(self.storage, path)
 
 
 def _owner(raw: dict[str, Any] | None) -> Owner | None:

@@ -40,8 +40,14 @@ def test_root_of_another_is_refused(tmp_path: Path, pipeline: str, ledger: str) 
 
 @pytest.mark.parametrize(
     "content",
-    ["no json", "[]", "{}", '{"format": 1, "pipeline": "orders", "ledger": "L1", "work": "."}'],
-    ids=["text", "list", "empty", "a target's own file"],
+    [
+        "no json",
+        "[]",
+        "{}",
+        '{"format": 2, "pipeline": "orders", "ledger": "L1", "late_rows": true}',
+        '{"format": 1, "pipeline": "orders", "ledger": "L1", "work": "."}',
+    ],
+    ids=["text", "list", "empty", "of a later version", "a target's own file"],
 )
 def test_root_that_is_something_else_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "late").mkdir()
