@@ -1,4 +1,4 @@
-"""The effective contributions of windows to partitions: lineage in both directions (PC-C09)."""
+"""What windows contributed to partitions, as announced last: lineage in both directions (PC-C09)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Contributions:
-    """The effective contributions of one pipeline; read here, and written by announces."""
+    """The contributions of one pipeline, as announced last; read here, and written by announces."""
 
     engine: sa.Engine
     name: str
 
     def to(self, target: Partition) -> tuple[Contribution, ...]:
-        """Return the effective contributions to one partition, by window."""
+        """Return what each window brought to one partition, by window.
+
+        Also what is set aside, or was reset since: see `tidegate.model.counting`.
+        """
         query = (
             sa.select(contribution)
             .where(contribution.c.pipeline == self.name, contribution.c.partition == target.path)

@@ -230,7 +230,7 @@ class KnownPartition(Value):
 
     state: PartitionState
     contributions: tuple[Contribution, ...]
-    """The effective ones, by window."""
+    """What each window brought, by window; also what is set aside, or was reset since."""
     newest: RevisionEntry | None
     """The current revision."""
     begun: PublicationEntry | None
