@@ -1,4 +1,4 @@
-"""What windows contributed to partitions, as announced last: lineage in both directions (PC-C09)."""
+"""What windows brought to partitions, as announced last: lineage in both directions (PC-C09)."""
 
 from __future__ import annotations
 
