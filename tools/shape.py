@@ -64,6 +64,7 @@ REASONS = {
     "erasing from published tables and from all that windows keep: tests/behaviour/test_erase.py": (
         "tidegate/pipeline/publish/erasing",
         "tidegate/pipeline/upkeep/erasing/*",
+        "tidegate/pipeline/upkeep/came_back",
         "tidegate/stage/erased_in",
         "tidegate/stage/standing_rows",
     ),

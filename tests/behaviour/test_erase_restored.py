@@ -89,6 +89,19 @@ def test_next_publish_reminds_of_rows_that_an_older_table_brought_back(lake: Sma
     assert "erase" not in typed("tidegate publish orders")
 
 
+def test_publish_goes_on_and_reminds_when_it_is_not_known_what_was_erased(lake: SmallLake) -> None:
+    opened = grown(lake, 1)
+    lake.commit({1: 1})
+    load(opened)
+    erase(opened, 1)
+    (lake.work / "erasures" / "000001.json").unlink()
+
+    said = typed("tidegate publish orders")
+
+    assert lake.ids() == {DAY_1: [2, 3]}
+    assert "Next: tidegate erase orders --again" in said
+
+
 def test_rows_that_came_back_with_everything_are_told_by_the_records_put_back(
     lake: SmallLake,
 ) -> None:

@@ -28,8 +28,8 @@ from tidegate.pipeline.state.kept_ledger import keeping_ledger_open
 from tidegate.pipeline.state.late_root import own_late_root
 from tidegate.pipeline.state.reading import Reading, filter_columns
 from tidegate.pipeline.state.work import adopt, check_owner
+from tidegate.pipeline.upkeep.came_back import CameBack
 from tidegate.pipeline.upkeep.erasing.at_work import AtWork
-from tidegate.pipeline.upkeep.erasing.came_back import CameBack
 from tidegate.pipeline.upkeep.erasing.eraser import Eraser
 from tidegate.pipeline.upkeep.erasing.kept import KeptRows
 from tidegate.pipeline.upkeep.erasing.naming import NamedRows

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from tidegate.pipeline.publish.content import Contents
     from tidegate.pipeline.state.behind import Watch
     from tidegate.pipeline.state.places import Roots
-    from tidegate.pipeline.upkeep.erasing.came_back import CameBack
+    from tidegate.pipeline.upkeep.came_back import CameBack
     from tidegate.pipeline.upkeep.forgotten import Forgotten
     from tidegate.pipeline.upkeep.fsck.strays import Strays
     from tidegate.storage import Storage
