@@ -415,6 +415,60 @@ def test_ledger_that_is_behind_is_brought_up_to_date_as_each_finding_says(
     check_ends_well(lake, ids)
 
 
+@pytest.mark.follows("PathEscapes")
+def test_partition_that_a_link_leads_out_of_the_table_is_told_and_published_once_it_is_replaced(
+    lake: SmallLake,
+) -> None:
+    ids = published(lake)
+    folder, outside = lake.target / FIRST, lake.root / "outside"
+    shutil.move(folder, outside)
+    folder.symlink_to(outside)
+    ids += lake.commit({1: 1})
+    load(lake.pipeline())
+
+    (finding,) = fsck(1)
+
+    assert finding in typed(f"tidegate publish orders {FIRST} --json", 1)
+    assert f"{folder}: expected a path below {lake.target}" in finding
+    assert "Put the directory that the symbolic link leads to in its place" in finding
+    folder.unlink()
+    shutil.move(outside, folder)
+    typed(f"tidegate publish orders {FIRST}")
+    check_ends_well(lake, ids)
+
+
+@pytest.mark.parametrize("name", [FIRST, "dt=2026-02-03"], ids=["published", "never published"])
+def test_file_in_place_of_a_partition_is_told_beside_what_is_wrong_with_others(
+    lake: SmallLake, name: str
+) -> None:
+    lake.keys = {"commit": {"trigger": "process-time"}}
+    ids = lake.commit({1: 2, 2: 1})[:2]
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    ids += lake.commit({1: 1, 3: 1})[:1]
+    load(lake.pipeline())
+    (lake.target / "dt=2026-02-02" / "_SUCCESS").unlink()
+    place = lake.target / name
+    if place.exists():
+        place.rename(lake.root / "kept")
+    place.write_bytes(b"a file")
+
+    found = fsck(1)
+
+    assert sum(str(place) in finding for finding in found) == 1
+    assert any(
+        f"{place}: access denied: Not a directory" in finding and "move away whatever" in finding
+        for finding in found
+    )
+    (marker,) = (finding for finding in found if "dt=2026-02-02" in finding)
+    place.unlink()
+    if (lake.root / "kept").exists():
+        (lake.root / "kept").rename(place)
+    follow(lake, marker)
+    publish(lake.pipeline())
+    check_ends_well(lake, ids)
+
+
 def test_pipeline_without_markers_is_not_found_to_lack_them(
     lake: SmallLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 from refusing import BlindCalls
 from small_lake import NOW, SmallLake, load, publish, stamps
 from tidegate.errors import StorageDenied
+from tidegate.model.finding import FindingKind
 from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
@@ -61,11 +62,20 @@ def test_rebuild_of_the_ledger_with_an_unreadable_directory_restores_nothing(
     assert lake.pipeline().restore_ledger().windows == 1
 
 
-def test_fsck_with_an_unreadable_partition_does_not_say_that_all_agrees(lake: SmallLake) -> None:
+def test_fsck_with_an_unreadable_partition_tells_it_and_what_is_wrong_with_others(
+    lake: SmallLake,
+) -> None:
     publish(lake.pipeline())
+    lost = lake.target / "dt=2026-02-02" / "_SUCCESS"
+    lost.unlink()
+    unreadable = lake.target / "dt=2026-02-01"
 
-    with pytest.raises(StorageDenied, match="dt=2026-02-01"):
-        list(lake.pipeline(blind(lake.target / "dt=2026-02-01")).findings())
+    found = list(lake.pipeline(blind(unreadable)).inspect())
+
+    assert [(it.kind, it.where) for it in found] == [
+        (FindingKind.REFUSED, str(unreadable)),
+        (FindingKind.MARKER_LOST, str(lost)),
+    ]
 
 
 def test_publish_with_one_unreadable_partition_publishes_the_others(lake: SmallLake) -> None:

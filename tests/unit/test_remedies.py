@@ -93,7 +93,6 @@ BEYOND = {
     "LedgerNewer": "another version of Tidegate has to be used",
     "LedgerUnreachable": "the database has to come back",
     "MissingFieldIds": "the property belongs to the table, which has an owner of its own",
-    "PathEscapes": "who put the link into the table, and for what, can only be found by people",
     "RowsLost": "no file is known that leads there; it is to be reported",
     "SnapshotClassMismatch": "the writer of the table contradicts itself; there is no other side",
     "StorageDenied": "the right has to be given by who looks after the file system",

@@ -152,8 +152,8 @@ class PathEscapes(TerminalError):
     path: str
     root: str
     template = (
-        "{path}: expected a path below {root}. Remove the symbolic link or correct the partition "
-        "value."
+        "{path}: expected a path below {root}. Put the directory that the symbolic link leads to "
+        "in its place, or correct the partition value."
     )
 
 

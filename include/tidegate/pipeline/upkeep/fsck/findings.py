@@ -18,6 +18,7 @@ from tidegate.errors import (
     PlacesOverlap,
     StateFileDamaged,
     StateFileLost,
+    StorageDenied,
     TidegateError,
 )
 from tidegate.errors.commands import command, naming
@@ -97,8 +98,9 @@ class Findings:
             return
         yield from behind or self._of_all_files()
 
-    def _refused(self, refused: TidegateError) -> Finding:
-        return Finding(FindingKind.REFUSED, self.roots.target, str(refused), refused.code)
+    def _refused(self, refused: TidegateError, where: str | None = None) -> Finding:
+        place = self.roots.target if where is None else where
+        return Finding(FindingKind.REFUSED, place, str(refused), refused.code)
 
     def _behind(self) -> Iterator[Finding]:
         """Yield what the files have and the ledger lacks, as far as they can be read."""
@@ -152,14 +154,23 @@ class Findings:
         yield from map(self.strays.finding, found)
 
     def _readable(self, found: Callable[[], Iterable[Finding]]) -> Iterable[Finding]:
-        """Return findings, or the unreadable file of the work directory that prevents them."""
+        """Return findings, or what cannot be read and prevents them."""
         try:
             return list(found())
+        except StorageDenied as denied:
+            # One place that cannot be read hides nothing that is wrong elsewhere.
+            return [self._refused(denied, str(denied.values["path"]))]
         except (StateFileLost, StateFileDamaged, FormatUnknown) as unreadable:
             return [_unreadable(unreadable)]
 
     def _of_state(self, state: PartitionState, listed: set[str]) -> Iterator[Finding]:
         listed |= self.strays.expected_names(state)
+        refused = self._partitions.refused_folder(state.partition)
+        if refused is not None:
+            # Nothing of the partition can be compared, and its file is told here.
+            listed.add(state.partition.path)
+            yield self._refused(refused, self.roots.partition(state.partition))
+            return
         if self.ledger.publications.unrecorded(state.partition) is not None:
             published = self.strays.ways_out.typed("publish", state.partition)
             text = f"{state.partition}: a commit is under way; {published} finishes it"

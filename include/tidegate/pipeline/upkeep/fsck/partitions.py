@@ -5,12 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidegate.errors import MarkerInvalid, SourceFileGone
+from tidegate.errors import (
+    MarkerInvalid,
+    PathEscapes,
+    SourceFileGone,
+    StorageDenied,
+    TidegateError,
+)
 from tidegate.errors.commands import command
 from tidegate.model.finding import Finding, FindingKind
 from tidegate.pipeline.publish.commit_plans import writes_marker
 from tidegate.pipeline.upkeep.revision_files import RevisionFiles
 from tidegate.stage import layout
+from tidegate.storage import below
 from tidegate.target.marker import read_marker
 
 if TYPE_CHECKING:
@@ -41,6 +48,17 @@ class PartitionFindings:
     ways_out: WaysOut
     reads_content: bool
     """Whether the bytes of published files are compared, not only their lengths."""
+
+    def refused_folder(self, partition: Partition) -> TidegateError | None:
+        """Return why no commit may use a partition's directory, and nothing in it can be compared.
+
+        A link leads out of the table, or what is there is no directory, or cannot be listed.
+        """
+        try:
+            self.storage.list_names(below(self.roots.target, partition.path))
+        except (PathEscapes, StorageDenied) as refused:
+            return refused
+        return None
 
     def of(self, state: PartitionState) -> Iterator[Finding]:
         """Yield what is wrong with a partition's marker, and with all files that it needs."""
