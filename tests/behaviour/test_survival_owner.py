@@ -22,6 +22,7 @@ from tidegate.cli.output import FAILED
 from tidegate.errors import (
     LedgerLost,
     OwnerInvalid,
+    PlaceOwned,
     TargetGone,
     TargetOwned,
     TidegateError,
@@ -253,6 +254,82 @@ def test_work_directory_of_another_pipeline_is_refused(owned: SmallLake) -> None
     # What the message says to do.
     again = second(owned, path=target, work=str(owned.root / "published" / ".second"))
     load(again)
+
+
+INSIDE = {
+    "work is a table": ("work", lambda lake: lake.target),
+    "work in a table": ("work", lambda lake: lake.target / "w"),
+    "work in a table, by a link": ("work", lambda lake: Path(link(lake)) / "deep" / "w"),
+    "work in a work directory": ("work", lambda lake: lake.work / "w"),
+    "target is a work directory": ("path", lambda lake: lake.work),
+    "target in a work directory": ("path", lambda lake: lake.work / "windows" / "t"),
+}
+
+
+@pytest.mark.follows("PlaceOwned")
+@pytest.mark.parametrize("inside", INSIDE)
+def test_place_inside_a_directory_of_another_pipeline_is_refused(
+    owned: SmallLake, inside: str
+) -> None:
+    key, place_in = INSIDE[inside]
+    published = owned.root / "published"
+    usual = {"path": str(published / "second"), "work": str(published / ".second")}
+    other = second(owned, "other.db", **{**usual, key: str(place_in(owned))})
+    before = stamps(published)
+
+    for _ in range(2):
+        with pytest.raises(PlaceOwned, match="of pipeline 'orders', not of 'second'"):
+            load(other)
+
+    assert stamps(published) == before
+    assert other.ledger.pipeline.find() is None
+    # What the message says to do.
+    load(second(owned, "other.db", **usual))
+    publish(second(owned, "other.db", **usual))
+    assert published_ids(published / "second") == owned.ids()
+    assert list(owned.pipeline().findings()) == []
+
+
+@pytest.mark.follows("PlaceOwned")
+def test_place_in_use_inside_a_directory_of_another_pipeline_is_moved_out(lake: SmallLake) -> None:
+    """A version before accepted it."""
+    published = lake.root / "published"
+    path, inside, outside = published / "second", lake.target / "w", published / ".second"
+    published.mkdir()
+    other = second(lake, path=str(path), work=str(inside))
+    load(other)
+    publish(other)
+    (lake.target / OWNER).write_text('{"format": 1, "pipeline": "orders", "ledger": "L1"}')
+
+    with pytest.raises(PlaceOwned):
+        load(other)
+    # What the message says to do.
+    inside.rename(outside)
+    moved = second(lake, path=str(path), work=str(outside))
+    lake.commit({1: 1})
+    load(moved)
+    publish(moved)
+
+    assert sum(map(len, published_ids(path).values())) == 6
+
+
+def test_target_around_the_work_directory_of_another_pipeline_is_refused(lake: SmallLake) -> None:
+    works = lake.root / "works"
+    load(lake.pipeline(target={"work": str(works / "orders")}))
+
+    with pytest.raises(TargetOwned, match="belongs to pipeline 'orders'"):
+        load(second(lake, path=str(works)))
+
+
+def test_file_of_another_that_is_called_owner_is_no_reason_to_refuse(lake: SmallLake) -> None:
+    published = lake.root / "published"
+    published.mkdir()
+    for content in ("not ours", '{"format": 1, "pipeline": "x", "ledger": "y"}'):
+        (lake.root / "owner.json").write_text(content)
+        load(lake.pipeline())
+
+    publish(lake.pipeline())
+    assert sum(map(len, lake.ids().values())) == 5
 
 
 @pytest.mark.follows("WorkGone", "TargetGone")

@@ -88,6 +88,22 @@ class WorkOwned(TerminalError):
     )
 
 
+class PlaceOwned(TerminalError):
+    """A target or a work directory is inside a directory of another pipeline (design §4)."""
+
+    pipeline: str
+    key: str
+    place: str
+    folder: str
+    what: str
+    owner: str
+    template = (
+        "{place}: is in {folder}, the {what} of pipeline '{owner}', not of '{pipeline}'. What is "
+        "published would be mixed with what is staged. Choose another `{key}`, outside of it, and "
+        "move {place} there if it is in use already."
+    )
+
+
 class WorkUnfit(TerminalError):
     """The target is published from another work directory, which has the files staged for it."""
 

@@ -18,6 +18,7 @@ from tidegate.errors import (
     LedgerLost,
     OwnerInvalid,
     OwnersDiffer,
+    PlaceOwned,
     SourceFileGone,
     TargetGone,
     TargetOwned,
@@ -127,6 +128,7 @@ class Grounds:
 
         Raises:
             TargetOwned: another pipeline publishes to the target, or to a directory above it.
+            PlaceOwned: target or work directory are inside a directory of another pipeline.
             WorkUnfit: the target is published from another work directory.
             WorkOwned: another pipeline works in the work directory.
             LedgerLost: target or work directory belong to the pipeline in another ledger.
@@ -136,6 +138,7 @@ class Grounds:
             OwnerInvalid: one of the files has other content.
         """
         self._check_above(pipeline)
+        self._check_around(pipeline)
         above, beside = claims.target, claims.work
         if above is None:
             self._check_marked(pipeline, beside, worked_in)
@@ -201,12 +204,37 @@ class Grounds:
 
     def _check_above(self, pipeline: str) -> None:
         """Check that no table above the target would list its files."""
-        folder = posixpath.dirname(self.storage.real_path(self.target))
-        while folder != posixpath.dirname(folder):
+        for folder in folders_above(self.storage, self.target):
             owner = _owner(self._read(f"{folder}/{OWNER_FILE}"))
             if owner is not None:
                 raise TargetOwned(target=folder, owner=owner.pipeline, pipeline=pipeline)
-            folder = posixpath.dirname(folder)
+
+    def _check_around(self, pipeline: str) -> None:
+        """Check that no table of another pipeline would list what is staged, nor its work be mixed.
+
+        A file of the name of `owner.json` in any other directory may be anything.
+        """
+        work = self.storage.real_path(self.work)
+        for folder in (work, *folders_above(self.storage, self.work)):
+            owner = _owner(self._read(f"{folder}/{OWNER_FILE}"))
+            if owner is not None and owner.pipeline != pipeline:
+                self._refuse("target.work", self.work, folder, "table", owner, pipeline)
+        target, name = self.storage.real_path(self.target), posixpath.basename(self.work_file)
+        for key, place, folders in (
+            ("target.path", self.target, (target, *folders_above(self.storage, self.target))),
+            ("target.work", self.work, folders_above(self.storage, self.work)),
+        ):
+            for folder in folders:
+                owner = owner_of_work(self.storage, f"{folder}/{name}")
+                if owner is not None and owner.pipeline != pipeline:
+                    self._refuse(key, place, folder, "work directory", owner, pipeline)
+
+    def _refuse(
+        self, key: str, place: str, folder: str, what: str, owner: Owner, pipeline: str
+    ) -> None:
+        raise PlaceOwned(
+            pipeline=pipeline, key=key, place=place, folder=folder, what=what, owner=owner.pipeline
+        )
 
     def _check_target(
         self, owner: Owner, claims: Claims, pipeline: str, worked_in: str | None
@@ -236,13 +264,16 @@ class Grounds:
         return posixpath.relpath(work, target)
 
     def _marked_by(self) -> set[str]:
-        """Return the pipelines of all markers in the target and in targets below it."""
+        """Return the pipelines of all markers in the target, and of what is theirs below it."""
         found = set()
         ended = {item.pipeline for item in retirements(self.storage, self.target)}
         for name in self.storage.list_files(self.target):
             if name.endswith(f"/{OWNER_FILE}"):
                 below = _owner(self._read(f"{self.target}/{name}"))
                 found |= {below.pipeline} if below is not None else set()
+            elif name.endswith(f"/{posixpath.basename(self.work_file)}"):
+                works = owner_of_work(self.storage, f"{self.target}/{name}")
+                found |= {works.pipeline} if works is not None else set()
             else:
                 other = marked_by(self.storage, self.target, name)
                 found |= {other} if other is not None else set()
@@ -250,6 +281,24 @@ class Grounds:
 
     def _read(self, path: str) -> dict[str, Any] | None:
         return read_owner_file(self.storage, path)
+
+
+def folders_above(storage: Storage, place: str) -> tuple[str, ...]:
+    """Return the directories that a place is in, by real path, the innermost first."""
+    found, folder = [], posixpath.dirname(storage.real_path(place))
+    while folder != posixpath.dirname(folder):
+        found.append(folder)
+        folder = posixpath.dirname(folder)
+    return tuple(found)
+
+
+def owner_of_work(storage: Storage, path: str) -> Owner | None:
+    """Return who works in a directory, by a file that may be of something else altogether."""
+    try:
+        raw = read_owner_file(storage, path)
+    except OwnerInvalid:
+        return None
+    return _owner(raw) if raw is not None and "target" in raw else None
 
 
 def _owner(raw: dict[str, Any] | None) -> Owner | None:

@@ -15,6 +15,7 @@ from tidegate.errors import (
     LedgerLost,
     OwnerInvalid,
     OwnersDiffer,
+    PlaceOwned,
     TargetGone,
     TargetOwned,
     WorkOwned,
@@ -208,6 +209,26 @@ def test_work_directory_of_another_pipeline_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(WorkOwned):
         _check(_grounds(tmp_path, "out-2"), "orders", "L1")
+
+
+@pytest.mark.parametrize(
+    ("target", "work", "error"),
+    [
+        ("out-2", "out", PlaceOwned),
+        ("out-2", "out/deep/w", PlaceOwned),
+        ("out-2", "work/w", PlaceOwned),
+        ("work", "work-2", PlaceOwned),
+        ("work/t", "work-2", PlaceOwned),
+        (".", "../work-2", TargetOwned),
+    ],
+)
+def test_place_inside_or_around_what_is_anothers_is_refused(
+    tmp_path: Path, target: str, work: str, error: type[Exception]
+) -> None:
+    _grounds(tmp_path).put(OTHERS)
+
+    with pytest.raises(error):
+        _check(_grounds(tmp_path, target, work), "orders", None)
 
 
 def test_target_without_its_file_is_missed_only_if_something_was_published(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from tidegate.errors import (
     OwnersDiffer,
     PipelineChanged,
     PipelineRetired,
+    PlaceOwned,
     PlacesMoved,
     ResetUnfinished,
     RetireUnfinished,
@@ -99,7 +100,7 @@ def adopt(
             roots.grounds(storage).put(Owner(ledger.name, ledger_id, ledger.place))
             check_owner(roots, ledger, storage)
         note_place(roots, ledger, storage)
-    except (TargetOwned, LedgerLost, OwnersDiffer, WorkOwned):
+    except (TargetOwned, LedgerLost, OwnersDiffer, PlaceOwned, WorkOwned):
         _take_back(ledger, storage, roots)
         raise
 
