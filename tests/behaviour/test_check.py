@@ -481,6 +481,38 @@ def test_check_finds_another_file_with_the_same_work_directory(root: Path) -> No
     assert "another `target.work`" in line["remedy"]
 
 
+@pytest.mark.parametrize(
+    ("keys", "said"),
+    [
+        ({"target": {"work": "@/published/w"}}, "published, the table of pipeline 'orders'"),
+        ({"target": {"work": "@/published"}}, "published, the table of pipeline 'orders'"),
+        ({"target": {"path": "@/work/t"}}, "work, the work directory of pipeline 'orders'"),
+        (
+            {"commit": {"late_data": {"side": {"path": "@/published/late"}}}},
+            "published, which belongs to pipeline 'orders'",
+        ),
+    ],
+    ids=["work in a table", "work is a table", "target in work", "late in a table"],
+)
+def test_check_and_load_refuse_a_place_inside_a_directory_of_another_pipeline(
+    root: Path, keys: dict[str, Any], said: str
+) -> None:
+    write(root, {"target": {"work": f"{root}/work"}})
+    assert run("load", "orders").exit_code == 0
+    assert run("publish", "orders").exit_code in {0, 3}
+    usual = {"name": "too", "target": {"path": f"{root}/beside", "work": f"{root}/.too"}}
+    write_second(root, merged(usual, json.loads(json.dumps(keys).replace("@", str(root)))))
+
+    checked, loaded = run("check", "too", "--json"), run("load", "too", "--json")
+
+    assert target_line(checked, "too")["outcome"] == "problem"
+    assert f"{root}/{said}" in target_line(checked, "too")["found"]
+    assert f"{root}/{said}" in json.loads(loaded.stdout)["error"]["message"]
+    write_second(root, usual)
+    assert run("check", "too").exit_code == 0
+    assert run("load", "too").exit_code == 0
+
+
 def test_check_passes_targets_side_by_side(root: Path) -> None:
     write(root, {})
     write_second(root, {"name": "too", "target": {"path": f"{root}/published_too"}})

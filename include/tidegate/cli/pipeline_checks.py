@@ -38,6 +38,7 @@ from tidegate.pipeline import open_pipeline
 from tidegate.pipeline.load import rehearsal
 from tidegate.pipeline.load.event_units import unit_doubt_of_source
 from tidegate.pipeline.load.replacing import check_keys
+from tidegate.pipeline.state.late_root import check_own_late_root
 from tidegate.pipeline.state.reading import Reading, published_schema
 from tidegate.pipeline.state.vanished import naming_vanished
 from tidegate.pipeline.state.work import check_identity, check_owner_or_move, check_places
@@ -190,6 +191,7 @@ def _target(looked: _Looked) -> str:
     check_identity(opened.config, opened.roots, opened.ledger, opened.storage)
     moved = check_owner_or_move(opened.roots, opened.ledger, opened.storage)
     check_shared(opened)
+    check_own_late_root(opened.roots, opened.ledger, opened.storage)
     check_writable("target.path", target)
     check_writable("target.work", work)
     note = ", moved: the next load or publish goes on there" if moved else ""

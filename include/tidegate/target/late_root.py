@@ -5,13 +5,12 @@ The root is no target: it has no markers, and its partitions have no revisions.
 
 from __future__ import annotations
 
-import posixpath
 from typing import TYPE_CHECKING
 
 from tidegate.config import OWNER_FILE
 from tidegate.errors import LateRootUnfit, OwnerInvalid
 from tidegate.model.wire import pretty
-from tidegate.target.owner import read_owner_file
+from tidegate.target.owner import folders_above, read_owner_file
 
 if TYPE_CHECKING:
     from tidegate.storage import Storage
@@ -33,16 +32,36 @@ def claim_late_root(storage: Storage, root: str, pipeline: str, ledger: str, scr
         LateRootUnfit: it belongs to another pipeline, is inside the table of one, or has files of
             unknown origin.
     """
-    path = f"{root}/{OWNER_FILE}"
-    found = _owner(storage, path)
+    if not check_late_root(storage, root, pipeline, ledger):
+        named = {"format": _FORMAT, "ledger": ledger, "late_rows": True, "pipeline": pipeline}
+        storage.write_once(f"{root}/{OWNER_FILE}", pretty(named), scratch)
+        check_late_root(storage, root, pipeline, ledger)
+
+
+def check_late_root(storage: Storage, root: str, pipeline: str, ledger: str | None) -> bool:
+    """Check that a late root belongs to a pipeline, or to nobody. Writes nothing.
+
+    Args:
+        storage: of the root.
+        root: the late root.
+        pipeline: its name.
+        ledger: id that the ledger assigned to it; None if the ledger does not know it.
+
+    Returns:
+        Whether it says that it belongs to the pipeline.
+
+    Raises:
+        LateRootUnfit: it belongs to another pipeline, is inside the table of one, or has files of
+            unknown origin.
+    """
+    found = _owner(storage, f"{root}/{OWNER_FILE}")
     if found is None:
         _check_free(storage, root, pipeline)
-        named = {"format": _FORMAT, "ledger": ledger, "late_rows": True, "pipeline": pipeline}
-        storage.write_once(path, pretty(named), scratch)
-        found = _owner(storage, path)
+        return False
     if found != (pipeline, ledger, True):
-        whose = f"it belongs to pipeline '{found[0]}'" if found else "its owner is unknown"
-        raise LateRootUnfit(pipeline=pipeline, path=root, problem=whose)
+        problem = f"it belongs to pipeline '{found[0]}'"
+        raise LateRootUnfit(pipeline=pipeline, path=root, problem=problem)
+    return True
 
 
 def is_late_root_of(storage: Storage, root: str, pipeline: str) -> bool:
@@ -63,13 +82,11 @@ def late_files(storage: Storage, root: str, pipeline: str) -> list[str]:
 
 
 def _check_free(storage: Storage, root: str, pipeline: str) -> None:
-    folder = posixpath.dirname(storage.real_path(root))
-    while folder != posixpath.dirname(folder):
+    for folder in folders_above(storage, root):
         owner = _owner(storage, f"{folder}/{OWNER_FILE}")
         if owner is not None:
             problem = f"it is inside {folder}, which belongs to pipeline '{owner[0]}'"
             raise LateRootUnfit(pipeline=pipeline, path=root, problem=problem)
-        folder = posixpath.dirname(folder)
     if storage.list_files(root):
         problem = "it has files already, and none that names this pipeline as its owner"
         raise LateRootUnfit(pipeline=pipeline, path=root, problem=problem)

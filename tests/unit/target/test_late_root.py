@@ -9,7 +9,7 @@ import pytest
 from tidegate.config import OWNER_FILE
 from tidegate.errors import LateRootUnfit
 from tidegate.storage import LocalStorage
-from tidegate.target.late_root import claim_late_root, late_files
+from tidegate.target.late_root import check_late_root, claim_late_root, late_files
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,6 +70,17 @@ def test_root_inside_the_table_of_a_pipeline_is_refused(tmp_path: Path) -> None:
 
     with pytest.raises(LateRootUnfit, match=r"it is inside .*/late, which belongs to"):
         claim(tmp_path, root="late/inner")
+
+
+def test_check_of_a_root_writes_nothing(tmp_path: Path) -> None:
+    storage, root = LocalStorage(), str(tmp_path / "late")
+
+    assert not check_late_root(storage, root, "orders", None)
+    assert not (tmp_path / "late").exists()
+    claim(tmp_path)
+    assert check_late_root(storage, root, "orders", "L1")
+    with pytest.raises(LateRootUnfit):
+        check_late_root(storage, root, "other", None)
 
 
 def test_files_of_its_own_late_root_are_listed(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from tidegate.pipeline.state.places import late_root_in
 from tidegate.pipeline.state.plan_files import read_plan
 from tidegate.stage import layout
 from tidegate.storage import same_file_system
-from tidegate.target.late_root import claim_late_root
+from tidegate.target.late_root import check_late_root, claim_late_root
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -29,11 +29,28 @@ def own_late_root(roots: Roots, ledger: Ledger, storage: Storage) -> None:
     """
     if roots.late is None:
         return
-    if not same_file_system(roots.work, roots.late):
-        problem = f"it is not on the file system of {roots.work}, and publishing links files"
-        raise LateRootUnfit(pipeline=ledger.name, path=roots.late, problem=problem)
+    _check_linked(roots.late, roots, ledger)
     ledger_id = ledger.pipeline.get().ledger_id
     claim_late_root(storage, roots.late, ledger.name, ledger_id, layout.scratch_root(roots.work))
+
+
+def check_own_late_root(roots: Roots, ledger: Ledger, storage: Storage) -> None:
+    """Check what `own_late_root` would refuse. Writes nothing.
+
+    Raises:
+        LateRootUnfit: it belongs to another one, or a staged file cannot be linked to it.
+    """
+    if roots.late is None:
+        return
+    _check_linked(roots.late, roots, ledger)
+    state = ledger.pipeline.find()
+    check_late_root(storage, roots.late, ledger.name, state.ledger_id if state else None)
+
+
+def _check_linked(late: str, roots: Roots, ledger: Ledger) -> None:
+    if not same_file_system(roots.work, late):
+        problem = f"it is not on the file system of {roots.work}, and publishing links files"
+        raise LateRootUnfit(pipeline=ledger.name, path=late, problem=problem)
 
 
 def planned_late_data(storage: Storage, plan: str) -> Any:
