@@ -207,6 +207,28 @@ def test_explain_shows_one_state_and_every_failing_condition(
     assert "COUNT_SHORT" in text
 
 
+@pytest.mark.parametrize("asked", [["gate"], ["approval"], ["gate", "approval"]])
+def test_explain_of_a_held_partition_lists_what_held_before_the_gate(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch, asked: list[str]
+) -> None:
+    """PC-C01."""
+    lake.found_by_name(monkeypatch)
+    lake.commit({1: 3, 2: 1})
+    counting(lake, {1: 3}, require=["trigger", "counts", *asked])
+    if "gate" in asked:
+        lake.keys["gate"] = suite(lake, {**ABSENT, "kwargs": {"min_value": 9}})
+    load(lake.pipeline())
+    assert {item.state for item in publish(lake.pipeline())} == {"held", "pending"}
+
+    told = json.loads(typed("tidegate explain orders dt=2026-02-01 --json").stdout)
+    text = typed("tidegate explain orders dt=2026-02-01").stdout
+
+    assert [(it["name"], it["holds"]) for it in told["report"]["why"]["conditions"]] == [
+        ("trigger", True), ("counts", True), *((name, False) for name in asked),
+    ]  # fmt: skip
+    assert "3 of 3 rows upstream" in " ".join(text.split())
+
+
 @pytest.mark.parametrize("gated", [False, True])
 def test_every_revision_waits_for_a_person(lake: SmallLake, gated: bool) -> None:
     """PC-C06."""

@@ -183,7 +183,7 @@ class Committer:
             # A lost file is reported with its window before an engine fails on it.
             self.finisher.examine(entry.publication, ())
             verdict, report = self.gatekeeper.judge(partition, entry, now)
-        why = failed_why(verdict, now)
+        why = failed_why(verdict, now, self.ledger.partitions.get(partition).why)
         held = why if verdict.outcome is Outcome.HOLD else None
         if held is not None and asks:
             held = replace(held, waiting=owner)

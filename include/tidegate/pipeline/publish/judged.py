@@ -52,18 +52,28 @@ def asking(verdict: Verdict) -> Verdict:
     return replace(verdict, outcome=Outcome.HOLD, checks=(*verdict.checks, asked))
 
 
-def failed_why(verdict: Verdict, now: datetime) -> Evaluation:
-    """Return the critical checks that failed, and whether an approval is missing."""
+def failed_why(verdict: Verdict, now: datetime, before: Evaluation | None = None) -> Evaluation:
+    """Return the critical checks that failed, and whether an approval is missing.
+
+    Args:
+        verdict: on the proposed revision.
+        now: clock of the run.
+        before: what was found when it was proposed; the conditions that held are named again.
+    """
     texts = failed_text(verdict)
+    asked = (before and before.conditions) or ()
+    met = tuple(item for item in asked if item.holds and item.name not in {"gate", APPROVAL})
     if not any(it.name == APPROVAL for it in verdict.checks):
         critical = {check.name for check in verdict.failures if check.severity == "critical"}
         reason = Reason.APPROVAL_MISSING if critical == {LATE_CHECK} else Reason.GATE_FAILED
-        return Evaluation(False, reason, texts, now)
+        name = APPROVAL if reason is Reason.APPROVAL_MISSING else "gate"
+        judged = (*met, ConditionResult(name, False, reason, texts, {})) if met else None
+        return Evaluation(False, reason, texts, now, conditions=judged)
     gate = ConditionResult("gate", not texts, Reason.GATE_FAILED if texts else None, texts, {})
     approval = ConditionResult("approval", False, Reason.APPROVAL_MISSING, _MISSING, {})
     judged = (gate, approval) if len(verdict.checks) > 1 else (approval,)
     first = gate if texts else approval
-    return Evaluation(False, first.reason, first.detail, now, conditions=judged)
+    return Evaluation(False, first.reason, first.detail, now, conditions=(*met, *judged))
 
 
 def failed_text(verdict: Verdict) -> str:

@@ -11,8 +11,8 @@ from tidegate.model.message import Contribution, EventTimes
 from tidegate.model.partition import Partition
 from tidegate.model.plan import WindowKind
 from tidegate.model.publication import CheckResult, Outcome, Publication, PublishedFile, Verdict
-from tidegate.model.watermark import Reason
-from tidegate.pipeline.publish.judged import LATE_CHECK, failed_why, is_news, new_windows
+from tidegate.model.watermark import ConditionResult, Evaluation, Reason
+from tidegate.pipeline.publish.judged import APPROVAL, LATE_CHECK, failed_why, is_news, new_windows
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,3 +76,26 @@ def test_late_rows_alone_are_no_failed_check(names: list[str], reason: Reason) -
     verdict = Verdict(Outcome.HOLD, checks, 9, "none", NOW)
 
     assert failed_why(verdict, NOW).reason is reason
+
+
+@pytest.mark.parametrize(
+    ("names", "judged"),
+    [
+        ([LATE_CHECK], [(APPROVAL, False)]),
+        (["no negative price"], [("gate", False)]),
+        (["no negative price", APPROVAL], [("gate", False), (APPROVAL, False)]),
+        ([APPROVAL], [(APPROVAL, False)]),
+    ],
+)
+def test_conditions_that_held_before_the_gate_are_named_once(
+    names: list[str], judged: list[tuple[str, bool]]
+) -> None:
+    checks = tuple(CheckResult(name, "critical", False, "1", "0") for name in names)
+    verdict = Verdict(Outcome.HOLD, checks, 9, "none", NOW)
+    results = [("trigger", True), ("counts", False), ("gate", True), (APPROVAL, None)]
+    conditions = tuple(ConditionResult(name, holds, None, "", {}) for name, holds in results)
+    before = Evaluation(True, None, "", NOW, conditions=conditions)
+
+    found = failed_why(verdict, NOW, before).conditions
+
+    assert [(it.name, it.holds) for it in found or ()] == [("trigger", True), *judged]
