@@ -486,7 +486,7 @@ def test_check_finds_another_file_with_the_same_work_directory(root: Path) -> No
     [
         ({"target": {"work": "@/published/w"}}, "published, the table of pipeline 'orders'"),
         ({"target": {"work": "@/published"}}, "published, the table of pipeline 'orders'"),
-        ({"target": {"path": "@/work/t"}}, "work, the work directory of pipeline 'orders'"),
+        ({"target": {"path": "@/desk/t"}}, "desk, the work directory of pipeline 'orders'"),
         (
             {"commit": {"late_data": {"side": {"path": "@/published/late"}}}},
             "published, which belongs to pipeline 'orders'",
@@ -497,7 +497,7 @@ def test_check_finds_another_file_with_the_same_work_directory(root: Path) -> No
 def test_check_and_load_refuse_a_place_inside_a_directory_of_another_pipeline(
     root: Path, keys: dict[str, Any], said: str
 ) -> None:
-    write(root, {"target": {"work": f"{root}/work"}})
+    write(root, {"target": {"work": f"{root}/desk"}})
     assert run("load", "orders").exit_code == 0
     assert run("publish", "orders").exit_code in {0, 3}
     usual = {"name": "too", "target": {"path": f"{root}/beside", "work": f"{root}/.too"}}
