@@ -8,10 +8,12 @@ import pyarrow as pa
 import pyarrow.csv as pc_csv
 import pyarrow.parquet as pq
 import pytest
+from pyiceberg.types import StringType
 from typer.testing import CliRunner
 
 from behaviour.test_erase import ADA, RUN, emails, everywhere, with_emails
-from small_lake import DAY_1, NOW, SmallLake, day, interval, load, local, publish
+from behaviour.test_late_data import replay
+from small_lake import DAY_1, NOW, SmallLake, day, interval, known, load, local, publish
 from tidegate.cli.app import app
 from tidegate.errors import ErasedColumnGone, ErasedColumnUnread, ErasureInvalid
 
@@ -107,6 +109,36 @@ def test_rows_are_not_read_again_without_the_column(
     publish(opened)
     assert lake.ids() == {DAY: [2, 3]}
     assert everywhere(lake) == {2, 3}
+
+
+def test_rows_that_came_after_history_was_loaded_are_not_read_again_without_the_column(
+    lake: SmallLake,
+) -> None:
+    lake.keys["source"] = {"start": {"from": known(1).isoformat()}}
+    with lake.table.update_schema() as change:
+        change.add_column("email", StringType())
+    emails(lake, "email", {1: "ada@x"})
+    emails(lake, "email", {2: "ada@x", 3: "bob@x"})
+    opened = lake.pipeline()
+    # The second window reads what was known before the first one.
+    for of_day in (2, 1):
+        load(opened, interval(of_day))
+        publish(opened)
+    assert lake.ids() == {DAY: [1, 2, 3]}
+    emails(lake, "email", {4: "eve@x"})
+    opened = lake.pipeline(**WITHOUT)
+    load(opened, interval(3))
+    publish(opened)
+
+    assert erase(opened, "email = 'ada@x'") == []
+
+    for again in (1, 2):
+        with pytest.raises(ErasedColumnUnread, match="'email'"):
+            replay(opened, again)
+    replay(opened, 3)
+    publish(opened)
+    assert lake.ids() == {DAY: [3, 4]}
+    assert everywhere(lake) == {3, 4}
 
 
 def test_rows_that_come_later_need_no_column_of_an_erasure_but_earlier_ones_do(

@@ -126,22 +126,30 @@ class NamedRows:
     def _columns(self, where: str) -> tuple[pa.Schema, Instant | None]:
         """Return the columns of the newest window that has all that a condition names.
 
-        And the end of that window if newer ones lack one of them. If none has them all, the columns
-        of the newest window.
+        If newer windows lack one of them, also the last instant of all windows that have them. The
+        newest of these may end before others do: it may have read history, or begun again. If none
+        has them all, the columns of the newest window.
+
+        Raises:
+            ErasureInvalid: nothing was loaded yet.
         """
-        wanted, newest = _named(where), None
+        wanted, newest, found, until = _named(where), None, None, None
         for state in reversed(self.ledger.windows.all()):
-            if not state.sealed or state.plan_digest is None:
+            end = state.window.range.end_inclusive
+            is_earlier = until is not None and end.time <= until.time
+            if not state.sealed or state.plan_digest is None or is_earlier:
                 continue
             columns = self.contents.columns_of_plan(state.window.sequence, state.plan_digest)
             if columns is None:
                 continue
             if all(it in columns.names and not _problem(columns, it) for it in wanted):
-                return columns, None if newest is None else state.window.range.end_inclusive
-            newest = columns if newest is None else newest
+                if newest is None:
+                    return columns, None
+                found, until = found or columns, end
+            newest = newest or columns
         if newest is None:
             raise ErasureInvalid(where=where, problem="no columns, because nothing was loaded yet")
-        return newest, None
+        return found or newest, until
 
     def record(self, erasure: Erasure) -> Erasure:
         """Write an erasure down: no plan that is made from now on has its rows.
