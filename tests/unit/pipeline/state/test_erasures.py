@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tidegate.errors import StateFileLost
 from tidegate.model.erasure import Erasure
 from tidegate.model.instant import Instant, InstantRange
 from tidegate.model.plan import Window, WindowKind
-from tidegate.pipeline.state.erasures import came_after, not_told
+from tidegate.model.wire import pretty
+from tidegate.pipeline.state.erasures import came_after, erasures, not_told
+from tidegate.stage import layout
+from tidegate.storage import LocalStorage
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 NOW = datetime(2026, 6, 1, tzinfo=UTC)
 COLUMNS = ("email", "mail", "phone")
@@ -46,6 +55,13 @@ def test_erasure_by_another_column_tells_the_same_rows() -> None:
     assert [left(known, window(5), *it) for it in (["email"], ["mail"], [])] == [None, None, 1]
 
 
+def test_erasure_is_told_by_the_last_of_several_that_stand_one_for_the_other() -> None:
+    known = [erasure(1, "email"), erasure(2, "mail", 1), erasure(3, "phone", 2)]
+
+    assert [left(known, window(5), it) for it in COLUMNS] == [None, None, None]
+    assert left(known, window(5)) == 1
+
+
 def test_erasure_of_several_is_told_by_all_of_them_together() -> None:
     known = [erasure(1, "email"), erasure(2, "phone"), erasure(3, "mail", 1, 2)]
 
@@ -63,6 +79,19 @@ def test_column_that_later_rows_lack_does_not_tell_them() -> None:
     assert left(known, window(3), "email") is None
 
 
+def test_erasure_of_several_is_not_told_by_those_of_them_whose_columns_rows_still_have() -> None:
+    known = [
+        erasure(1, "email"),
+        erasure(2, "phone"),
+        erasure(3, "mail", 1, 2),
+        # What comes has no `phone`, and may have the rows of 2 all the same: 3 tells them.
+        erasure(4, None, 2, since=4),
+    ]
+
+    assert left(known, window(5), "email") == 3
+    assert left(known, window(5), "mail") is None
+
+
 @pytest.mark.parametrize(
     ("start", "kind", "expected"),
     [
@@ -77,6 +106,28 @@ def test_window_comes_after_an_instant_if_it_has_nothing_of_before(
     start: int | None, kind: WindowKind, expected: bool
 ) -> None:
     assert came_after(window(start, kind), instant(4)) is expected
+
+
+def test_window_that_begins_with_another_change_of_the_same_time_may_have_earlier_ones() -> None:
+    assert not came_after(window(4), replace(instant(4), id="another"))
+
+
+@pytest.mark.parametrize("column", ["mail", None])
+def test_erasure_that_is_gone_is_missed_unless_its_rows_are_named_by_another(
+    tmp_path: Path, column: str | None
+) -> None:
+    storage, work = LocalStorage(), str(tmp_path)
+    later = erasure(2, column, 1, since=4)
+    storage.make_dirs(layout.erasures_root(work))
+    storage.write_once(layout.erasure_file(work, 2), pretty(later.to_json()))
+
+    if column is None:
+        # It only says that later rows lack a column: those that came before are named no more.
+        with pytest.raises(StateFileLost):
+            erasures(storage, work)
+        assert erasures(storage, work, without=[1]) == (later,)
+    else:
+        assert erasures(storage, work) == (later,)
 
 
 @given(
