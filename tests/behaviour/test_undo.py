@@ -11,6 +11,7 @@ import pytest
 from behaviour.test_late_data import check_restored, rebuild, replay
 from small_lake import DAY, NOW, SmallLake, day, interval, load, publish
 from tidegate.errors import NothingToUndo, PublicationLapsed, UndoImpossible
+from tidegate.model.aside import Aside
 from tidegate.model.publication import Approval
 
 if TYPE_CHECKING:
@@ -142,6 +143,45 @@ def test_undo_of_a_replay_brings_back_the_rows_of_the_earlier_plan(lake: SmallLa
     check_restored(changed)
 
 
+def test_undo_of_a_replay_of_a_window_that_had_no_rows_sets_it_aside(lake: SmallLake) -> None:
+    opened = published(lake, 2, 3)
+    changed = lake.pipeline(rows=[{"name": "few", "where": "id > 3"}])
+    for without in (changed, opened):
+        replay(without, 1)
+        publish(without)
+    assert ids(lake) == [1, 2, 4, 5, 6]
+
+    undo(opened, 4)
+
+    (first, _second) = opened.ledger.contributions.to(day(1))
+    assert (first.aside, first.counts_as, first.rows) == (Aside.UNDONE, None, 2)
+    more = lake.commit({1: 1})
+    load(opened, interval(3))
+    publish(opened)
+    assert ids(lake) == [4, 5, 6, *more]
+    check_restored(opened)
+    opened.reopen(day(1), NOW)
+    publish(opened)
+    assert ids(lake) == [1, 2, 4, 5, 6, *more]
+    check_restored(opened)
+
+
+def test_undo_takes_the_place_of_half_a_file_that_a_death_left(lake: SmallLake) -> None:
+    published(lake, 3, 1)
+    changed = lake.pipeline(rows=[{"name": "few", "where": "id <> 2"}])
+    replay(changed, 1)
+    publish(changed)
+    (file,) = changed.undone(day(1)).adds
+    staged = lake.work / file.staged
+    staged.parent.mkdir(parents=True, exist_ok=True)
+    staged.write_bytes(b"half")
+
+    undo(changed, 3)
+
+    assert ids(lake) == [1, 2, 3, 5]
+    check_restored(changed)
+
+
 def test_undo_of_a_rebuild_brings_back_what_it_replaced(lake: SmallLake) -> None:
     published(lake, 2, 1)
     changed = lake.pipeline(rows=[{"name": "few", "where": "id <> 2"}])
@@ -228,6 +268,18 @@ def test_undo_with_a_rebuild_pending_is_refused(lake: SmallLake) -> None:
 
     publish(opened)
     assert ids(lake) == [1, 3]
+
+
+def test_undo_with_a_replay_of_what_stays_pending_is_refused(lake: SmallLake) -> None:
+    published(lake, 2, 1)
+    changed = lake.pipeline(rows=[{"name": "few", "where": "id <> 2"}])
+    replay(changed, 1)
+
+    with pytest.raises(PublicationLapsed, match="from window 1"):
+        undo(changed, 2)
+
+    publish(changed)
+    assert ids(lake) == [1, 4]
 
 
 def test_rows_that_wait_when_a_revision_is_undone_are_published_next(lake: SmallLake) -> None:
