@@ -762,6 +762,52 @@ def test_announce_stale_attempt_changes_nothing(ledger: Ledger) -> None:
     assert not ledger.windows.get(1).sealed
 
 
+def record_checked(ledger: Ledger, step: str, check: Callable[[], None]) -> None:
+    """Announce a second window, or approve a revision of the first one."""
+    load(ledger, 1, DAY_1)
+    taken = ledger.windows.take(draft(1, 2), ledger.pipeline.find(), holder())
+    sequence = taken.window.sequence
+    if step == "announce":
+        record_plan(ledger, sequence)
+        announced = announcement(sequence, 1, contribution(sequence, DAY_1))
+        ledger.windows.announce(announced, NOW, check)
+    else:
+        claim, said = ledger.partitions.claim(DAY_1, holder()), Approval(True, "ada", NOW)
+        passed = verdict(Outcome.PASS)
+        ledger.publications.propose_decided(
+            publication(ledger, DAY_1), passed, said, claim, NOW, check
+        )
+
+
+@pytest.mark.parametrize("step", ["announce", "approve"])
+def test_what_is_checked_while_it_is_recorded_is_waited_for(ledger: Ledger, step: str) -> None:
+    waits = threading.Thread(target=ledger.pipeline.let_recording_end)
+    waited: list[bool] = []
+
+    def check() -> None:
+        waits.start()
+        waits.join(0.5)
+        waited.append(waits.is_alive())
+
+    record_checked(ledger, step, check)
+    waits.join(60)
+
+    assert waited == [True]
+    assert not waits.is_alive()
+
+
+@pytest.mark.parametrize("step", ["announce", "approve"])
+def test_what_a_check_refuses_is_not_recorded(ledger: Ledger, step: str) -> None:
+    def check() -> None:
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        record_checked(ledger, step, check)
+
+    assert not ledger.windows.get(2).sealed
+    assert ledger.publications.approved(DAY_1) is None
+
+
 def test_announce_same_plan_again_changes_nothing(ledger: Ledger) -> None:
     load(ledger, 1, DAY_1)
     commit(ledger, DAY_1)

@@ -200,6 +200,18 @@ class Pipelines:
             store_watermark(connection, self.name, step)
             return True
 
+    def let_recording_end(self) -> None:
+        """Wait until what is being recorded is recorded; what is recorded later begins after this.
+
+        So a check inside a recording transaction finds every file that was there before the call,
+        or its result is found by whoever reads the ledger after the call.
+
+        Raises:
+            LedgerMoved: the ledger was replaced by one that does not know the pipeline (Transient).
+        """
+        with self.engine.begin() as connection:
+            numbers.lock(connection, self.name)
+
     def _end_attempts(self, connection: sa.Connection) -> None:
         """Prevent that anything staged for another identity is announced."""
         connection.execute(

@@ -33,6 +33,7 @@ from tidegate.model.publication import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     from tidegate.model.ledger_rows import Claim, PublicationEntry, RevisionEntry
@@ -128,9 +129,24 @@ class Publications:
             return rows.read_publication(row, target)
 
     def propose_decided(
-        self, proposal: Publication, verdict: Verdict, said: Approval, claim: Claim, now: datetime
+        self,
+        proposal: Publication,
+        verdict: Verdict,
+        said: Approval,
+        claim: Claim,
+        now: datetime,
+        check: Callable[[], None] = lambda: None,
     ) -> None:
         """Store a revision that a person asked for; the partition is pending until it is committed.
+
+        Args:
+            proposal: the revision.
+            verdict: on its content.
+            said: who asked for it, and why.
+            claim: the caller's.
+            now: its clock.
+            check: called before it is approved, while nothing else is recorded for the pipeline;
+                what it raises leaves the revision without approval.
 
         Raises:
             FenceLost: the claim was taken over.
@@ -143,7 +159,9 @@ class Publications:
             shown = stored.publication.digest
             raise ApprovedFirst(pipeline=self.name, partition=str(target), publication=shown)
         with self.engine.begin() as connection:
+            numbers.lock(connection, self.name)
             check_fence(connection, self.name, target, claim)
+            check()
             connection.execute(
                 sa.update(publication)
                 .where(*self._key(target, proposal.digest))

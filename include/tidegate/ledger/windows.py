@@ -16,6 +16,7 @@ from tidegate.ledger.taken_windows import TakenWindows
 from tidegate.model.message import RunSummary
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from datetime import datetime
 
     from tidegate.model.partition import Partition
@@ -56,11 +57,22 @@ class Windows(TakenWindows):
                 .values(summary=timed.to_json())
             )
 
-    def announce(self, announced: Announcement, now: datetime) -> tuple[Partition, ...]:
+    def announce(
+        self,
+        announced: Announcement,
+        now: datetime,
+        check: Callable[[], None] = lambda: None,
+    ) -> tuple[Partition, ...]:
         """Seal a window: contributions, checkpoint and watermark in one transaction (design §4).
 
         Announcing the same plan of a sealed window again changes nothing; another plan replaces the
         window's contributions, over the union of the old and the new partitions.
+
+        Args:
+            announced: what the window brought.
+            now: clock of the step.
+            check: called before anything is changed, while nothing else is recorded for the
+                pipeline; what it raises ends the announce.
 
         Returns:
             Partitions whose contribution changed.
@@ -81,6 +93,7 @@ class Windows(TakenWindows):
                     )
                 self._let_go(connection, announced.sequence)
                 return ()
+            check()
             numbers.record_for_window(connection, self.name, announced.sequence, announced.number)
             announcing = Announcing(connection, self.name)
             effective = announcing.replace_contributions(announced, now)

@@ -94,8 +94,14 @@ class Announcer:
 
     def _seal(self, item: PlannedWindow, now: datetime) -> tuple[tuple[Partition, ...], RunSummary]:
         scan = read_plan(self.storage, item.uri)
-        if not item.sealed:
-            check_erased(self.storage, self.loader.roots.work, scan)
+
+        def check() -> None:
+            if not item.sealed:
+                check_erased(self.storage, self.loader.roots.work, scan)
+
+        # No `sealed.json` should say what cannot be announced. Whether it can is decided when the
+        # ledger is told, because rows may be erased meanwhile (see `Eraser`).
+        check()
         announcements = self._announcements(item, scan, now)
         first = next(announcements)
         # Only the sub-splits of this plan needed them, and all of these are done. They are removed
@@ -107,7 +113,9 @@ class Announcer:
             if self.storage.exists(folder):
                 self.storage.sync(folder)
         announcements = itertools.chain([first], announcements)
-        changed = again_if(NumberPassed, lambda: self.ledger.windows.announce(*next(announcements)))
+        changed = again_if(
+            NumberPassed, lambda: self.ledger.windows.announce(*next(announcements), check)
+        )
         summary = self.ledger.windows.get(item.sequence).summary
         return changed, summary or first[0].summary
 

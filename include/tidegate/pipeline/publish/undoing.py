@@ -14,7 +14,7 @@ from tidegate.errors import (
     UndoImpossible,
 )
 from tidegate.model.publication import Outcome, Publication, Undo, Verdict
-from tidegate.pipeline.state.erasures import erasures
+from tidegate.pipeline.state.erasures import erasures, newest_erasure
 from tidegate.stage import layout
 from tidegate.stage.erased_in import erased_in
 from tidegate.target.content import counted, with_content
@@ -115,12 +115,18 @@ class Undoer:
                     pipeline=self.ledger.name, partition=str(partition), change=change
                 )
             with self.finisher.renewing(partition, claim):
-                found = {file: self._kept_at(following, file) for file in following.adds}
-                self._check_erased(following, found)
-                for file, path in found.items():
+                checked = newest_erasure(self.storage, self.roots.work)
+                for file, path in self._without_erased(following).items():
                     self._bring_back(file, path)
             verdict = self._verdict(partition, following, now)
-            self.ledger.publications.propose_decided(following, verdict, said, claim, now)
+
+            def check() -> None:
+                # More may have been erased meanwhile, by a process that knows nothing of this undo
+                # until it is stored (see `Eraser`).
+                if newest_erasure(self.storage, self.roots.work) != checked:
+                    self._without_erased(following)
+
+            self.ledger.publications.propose_decided(following, verdict, said, claim, now, check)
         finally:
             self.ledger.partitions.release(partition, claim)
         return self.committer.commit(partition, following.digest, owner, now, by_command=True)
@@ -182,17 +188,19 @@ class Undoer:
             )
         return found
 
-    def _check_erased(self, following: Publication, found: Mapping[PublishedFile, str]) -> None:
-        """Check that no file to be brought back has rows that were erased since.
+    def _without_erased(self, following: Publication) -> Mapping[PublishedFile, str]:
+        """Return where the files to be brought back are; none has rows that were erased since.
 
         An erasure deletes such files, but may have died before, or one was put back from a copy.
 
         Raises:
-            ErasureUnfinished: one has.
+            UndoImpossible: one is gone.
+            ErasureUnfinished: one has such rows.
         """
+        found = {file: self._kept_at(following, file) for file in following.adds}
         named = erasures(self.storage, self.roots.work)
         if not named:
-            return
+            return found
         form = self.config.target.part_format
         # Only formats whose files do not say their columns need those that were planned.
         planned = not form.kind.has_columns
@@ -208,6 +216,7 @@ class Undoer:
                     path=found[file],
                     rows=rows,
                 )
+        return found
 
     def _bring_back(self, file: PublishedFile, found: str) -> None:
         """Give a file that was retired its staged name again, from where a commit takes it."""

@@ -31,6 +31,16 @@ class Eraser:
 
     Runs on: one process. Called: by a person, again until nothing is left.
     Failure: rows are left somewhere, and the next call goes on.
+
+    Other runs go on meanwhile, and nothing keeps one from reading rows, or looking an earlier
+    revision through, just before they are erased. Two steps let a later revision have rows: the
+    announce of a window, and the approval of an undo. Each checks, in the transaction that does it
+    and with the pipeline's row locked, that nothing was erased since its rows were looked through.
+    An erasure is written down first; then `erase` waits for that lock, and only then reads the
+    ledger. So each of these steps ends before that, and is found here, or begins after it, and
+    finds the erasure. What was found may be committed by anybody at any time: it is read again, or
+    named, before what stands is looked through for the last time, so that a commit that was too
+    fast for the former is found by the latter.
     """
 
     roots: Roots
@@ -88,6 +98,7 @@ class Eraser:
         Returns:
             What was erased, and what was not.
         """
+        self.ledger.pipeline.let_recording_end()
         left: list[ErasedFile] = []
         files: list[ErasedFile] = []
         files += self._from_standing(named, said, owner, told, left)
