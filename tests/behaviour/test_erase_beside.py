@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from behaviour.test_erase import ADA, DAY_1, RUN, everywhere, grown
+from behaviour.test_erase import ADA, DAY_1, RUN, Died, everywhere, grown
 from behaviour.test_late_data import replay
 from small_lake import NOW, SmallLake, day, interval, load, local, publish
 from tidegate.errors import ErasedSince, ErasureUnfinished
@@ -223,3 +223,48 @@ def test_undo_of_other_rows_than_those_that_are_erased_meanwhile_goes_on(lake: S
     assert opened.erase(None, RUN, ADA, local).left == ()
     assert lake.ids() == {DAY_1: [1, 2]}
     assert everywhere(lake) == {1, 2}
+
+
+def died_once_an_undo_is_stored(lake: SmallLake) -> None:
+    def tell(told: str) -> None:
+        if re.search(r"^link .*/publications/.*\.json$", told):
+            raise Died
+
+    with pytest.raises(Died):
+        undo(lake.pipeline(LocalStorage(Told(tell)), **FEW))
+
+
+@pytest.mark.parametrize("where", ["id = 2", "id in (1, 2)"])
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_undo_that_was_stored_before_rows_are_erased_is_not_broken(
+    lake: SmallLake, moment: int, where: str
+) -> None:
+    opened = with_a_way_back_to_row_2(lake)
+    died_once_an_undo_is_stored(lake)
+
+    nothing_left = erased_while(opened, where, moment, lambda: publish(lake.pipeline(**FEW)))
+
+    assert nothing_left == (2 not in lake.ids()[DAY_1])
+    assert opened.erase(None, RUN, ADA, local).left == ()
+    left = [1, 3] if where == "id = 2" else [3]
+    assert lake.ids() == {DAY_1: left}
+    assert everywhere(lake) == {*left}
+    assert list(opened.findings()) == []
+
+
+@pytest.mark.follows("ApprovedFirst")
+def test_undo_that_was_stored_is_named_with_the_way_on(lake: SmallLake) -> None:
+    opened = with_a_way_back_to_row_2(lake)
+    died_once_an_undo_is_stored(lake)
+    erasure = opened.erasure("id = 2", "ada", NOW)
+
+    looked = opened.to_erase(erasure)
+    (left,) = opened.erase(erasure, RUN, ADA, local).left
+
+    assert [(file.path, file.rows) for file in looked.files] == [(left.path, 1)]
+    assert (left.rows, left.partition) == (1, DAY_1)
+    assert f"`tidegate publish orders {DAY_1}`" in left.done
+    publish(opened)
+    assert lake.ids() == {DAY_1: [1, 2, 3]}
+    assert opened.erase(None, RUN, ADA, local).left == ()
+    assert everywhere(lake) == {1, 3}

@@ -62,6 +62,10 @@ class Eraser:
             except TidegateError as refused:
                 unread.append(self._whole(item.state.partition, refused))
         found += self.waiting.found(known, named, unread)
+        approved = self.waiting.approved(known, named, unread)
+        # Those of them whose windows can be read again have been found.
+        told = {file.path for file in found}
+        found += [file for file in approved if file.path not in told]
         return ErasureLook(tuple(found), tuple(unread))
 
     def lacking(self, erasure: Erasure) -> dict[str, int]:
@@ -103,6 +107,7 @@ class Eraser:
         files: list[ErasedFile] = []
         files += self._from_standing(named, said, owner, told, left)
         files += self.waiting.read_again(named, read_again, left, owner, said.at)
+        left += [*self.waiting.approved(self.ledger.known_partitions(), named, left)]
         # A commit may have begun before its windows were read again; none can from now on.
         files += self._from_standing(named, said, owner, told, left)
         told("looking through files that are kept")

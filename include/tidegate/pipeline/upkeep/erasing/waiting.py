@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tidegate.errors import TidegateError
+from tidegate.errors import ApprovedFirst, TidegateError
 from tidegate.model.counting import counting, set_aside
 from tidegate.model.erasure import ErasedFile
 from tidegate.stage import layout
@@ -77,12 +77,16 @@ class WaitingRows:
     def _staged(self, brought: Contribution, named: Sequence[Erasure]) -> Iterator[ErasedFile]:
         for part in self.contents.parts_of(brought):
             path = f"{self.roots.work}/{part.staged}"
-            if not self.storage.exists(path):
-                continue
-            form, columns = self.forms.of(path)
-            rows = erased_in(path, form, named, columns)
+            rows = self._rows(path, named)
             if rows:
                 yield ErasedFile(path, rows, _READ_AGAIN, str(brought.partition))
+
+    def _rows(self, path: str, named: Sequence[Erasure]) -> int:
+        """Count the erased rows of a staged file; none if it is not there any more."""
+        if not self.storage.exists(path):
+            return 0
+        form, columns = self.forms.of(path)
+        return erased_in(path, form, named, columns)
 
     def read_again(
         self,
@@ -113,6 +117,35 @@ class WaitingRows:
                     partition = item.state.partition
                     place = self.roots.partition(partition)
                     left.append(ErasedFile(place, 0, str(refused), str(partition)))
+
+    def approved(
+        self,
+        known: Sequence[KnownPartition],
+        named: Sequence[Erasure],
+        left: list[ErasedFile],
+    ) -> Iterator[ErasedFile]:
+        """Yield files with erased rows of revisions that a person approved, such as an undo.
+
+        They stay, because the next publish commits them as they were shown; unless their windows
+        were read again since.
+        """
+        told = {file.path for file in left}
+        for item in known:
+            if item.approved is None:
+                continue
+            partition, publication = str(item.state.partition), item.approved.publication
+            first = ApprovedFirst(
+                pipeline=self.ledger.name, partition=partition, publication=publication.digest
+            )
+            for file in publication.adds:
+                path = f"{self.roots.work}/{file.staged}"
+                try:
+                    rows = 0 if path in told else self._rows(path, named)
+                except TidegateError as refused:
+                    left.append(ErasedFile(path, 0, str(refused), partition))
+                else:
+                    if rows:
+                        yield ErasedFile(path, rows, str(first), partition)
 
 
 def coming(item: KnownPartition) -> Iterator[Contribution]:
