@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import re
 import threading
 from dataclasses import dataclass, field
@@ -9,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from behaviour.test_erase import ADA, DAY_1, RUN, Died, everywhere, grown
+from behaviour.test_erase import ADA, DAY_1, RUN, Died, erase, everywhere, grown
 from behaviour.test_late_data import replay
 from small_lake import NOW, SmallLake, day, interval, load, local, publish
 from tidegate.errors import ErasedSince, ErasureUnfinished
@@ -268,3 +270,61 @@ def test_undo_that_was_stored_is_named_with_the_way_on(lake: SmallLake) -> None:
     assert lake.ids() == {DAY_1: [1, 2, 3]}
     assert opened.erase(None, RUN, ADA, local).left == ()
     assert everywhere(lake) == {1, 3}
+
+
+@dataclass(frozen=True)
+class Listing(LocalStorage):
+    """A storage in which something else happens before and after all files are listed."""
+
+    of: str = ""
+    before: Callable[[], None] = field(default=lambda: None, hash=False)
+    then: Callable[[], None] = field(default=lambda: None, hash=False)
+
+    def list_files(self, path: str, *args: Any, **keys: Any) -> Any:
+        if path == self.of:
+            self.before()
+        found = super().list_files(path, *args, **keys)
+        if path == self.of:
+            self.then()
+        return found
+
+
+def replays(lake: SmallLake, storage: LocalStorage) -> None:
+    """Read the second window again, once more if rows were erased meanwhile."""
+    opened = lake.pipeline(storage, target={"rolling": {"file_size": "64MiB"}})
+    for planned in (opened.replay(2, ANOTHER, NOW) for _ in range(2)):
+        with contextlib.suppress(ErasedSince):
+            opened.finish_load(planned, NOW, local)
+            return
+
+
+def test_what_a_run_writes_after_files_were_listed_is_not_missed(lake: SmallLake) -> None:
+    grown(lake, 2)
+
+    beside = Beside(functools.partial(replays, lake), "create .*/000002/.*/part-")
+    opened = lake.pipeline(Listing(of=str(lake.work), then=beside.end))
+
+    report = erase(opened, 3)
+
+    (left,) = report.left
+    assert left.path.endswith("/000002")
+    assert lake.pipeline().erase(None, RUN, ADA, local).left == ()
+    assert everywhere(lake) == {1, 2, 4}
+
+
+def test_half_a_file_of_a_run_that_begins_while_files_are_listed_stays(lake: SmallLake) -> None:
+    grown(lake, 2)
+    begun: list[Beside] = []
+
+    def begin() -> None:
+        place = "created .*/000002/.*/part-"
+        begun.append(Beside(functools.partial(replays, lake), place))
+
+    erase(lake.pipeline(Listing(of=str(lake.work), before=begin)), 3)
+
+    begun[0].end()
+    assert begun[0].refused == []
+    publish(lake.pipeline())
+    assert lake.ids() == {DAY_1: [1, 2, 4]}
+    assert lake.pipeline().erase(None, RUN, ADA, local).left == ()
+    assert list(lake.pipeline().findings()) == []

@@ -45,7 +45,8 @@ class AtWork:
             newest: number of the newest erasure.
             owner: the run that asks.
             now: its clock.
-            left: gets those of them that may have erased rows, with what is to be done first.
+            left: gets those of them that may have erased rows, with what is to be done first, if
+                it does not name them yet.
         """
         holder = Holder(owner, now, self.config.execute.claim_timeout, self.life_of)
         for window in self.ledger.windows.all():
@@ -75,7 +76,8 @@ class AtWork:
             reason = f"window {sequence} is being loaded; finish it with `{load}`"
         else:
             reason = self._waiting(f"window {sequence}", state.owner)
-        left.append(ErasedFile(root, 0, reason))
+        if root not in {file.path for file in left}:
+            left.append(ErasedFile(root, 0, reason))
         yield root
 
     def _of_partition(

@@ -68,14 +68,17 @@ class KeptRows:
 
         What other runs are writing is left for now.
         """
-        work = self.roots.work
+        work, newest = self.roots.work, named[-1].number
+        # A run that ends while files are listed may have written some that are not in the list.
+        ending = [*self.at_work.folders(newest, owner, now, left)]
         names = [
             name
             for name in self.storage.list_files(work)
             if name.split("/")[0] in layout.TREES and (_has_rows(name) or _is_left_over(name))
         ]
-        # What is listed and needed is known afterwards, whatever happens meanwhile.
-        busy = [*self.at_work.folders(named[-1].number, owner, now, left)]
+        # One that begins meanwhile writes no erased rows, but half of a file of it may be listed.
+        # What is needed is known afterwards, too, whatever happens meanwhile.
+        busy = [*ending, *self.at_work.folders(newest, owner, now, left)]
         kept, aside = self._kept(left), self._put_aside()
         # What could not be looked through is not to be taken for something that nobody needs.
         places = tuple(f"{path}/" for path in (*busy, *(it.path for it in left)))
