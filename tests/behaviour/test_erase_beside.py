@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import re
+import shutil
 import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ import pytest
 
 from behaviour.test_erase import ADA, DAY_1, RUN, Died, erase, everywhere, grown
 from behaviour.test_late_data import replay
-from small_lake import NOW, SmallLake, day, interval, load, local, publish
+from small_lake import NOW, SmallLake, day, decide, interval, load, local, publish
 from tidegate.errors import ErasedSince, ErasureUnfinished
 from tidegate.model.run import Run
 from tidegate.pipeline.state.holders import process_owner
@@ -328,3 +329,20 @@ def test_half_a_file_of_a_run_that_begins_while_files_are_listed_stays(lake: Sma
     assert lake.ids() == {DAY_1: [1, 2, 4]}
     assert lake.pipeline().erase(None, RUN, ADA, local).left == ()
     assert list(lake.pipeline().findings()) == []
+
+
+def test_approved_revision_whose_rows_cannot_be_read_again_is_named_once(lake: SmallLake) -> None:
+    lake.keys |= {"rows": [{"name": "few", "where": "id < 3", "on_failure": "hold"}]}
+    opened = grown(lake, 2)
+    decide(opened, day(1))
+    shutil.rmtree(lake.root / "raw" / "raw" / "orders" / "data")
+    erasure = opened.erasure("id = 3", "ada", NOW)
+
+    looked = opened.to_erase(erasure)
+    (left,) = opened.erase(erasure, RUN, ADA, local).left
+
+    assert [(file.path, file.rows) for file in looked.files] == [(left.path, 1)]
+    publish(opened)
+    assert lake.ids() == {DAY_1: [1, 2, 3, 4]}
+    assert opened.erase(None, RUN, ADA, local).left == ()
+    assert lake.ids() == {DAY_1: [1, 2, 4]}
