@@ -233,21 +233,6 @@ def test_folder_that_is_read_whole_and_was_empty_keeps_its_columns(landing: Land
     assert landing.rows(**keys) == [{"id": 2, "amount": None}]
 
 
-@pytest.mark.parametrize("mode", ["append", "snapshot"])
-def test_headers_alone_are_nothing_to_load_until_rows_tell_the_types(
-    landing: Landing, mode: str
-) -> None:
-    source = {"format": "csv", "read": {"mode": mode}}
-    (landing.root / "1.csv").write_text("id,at,note\n")
-    assert load(landing.pipeline(**source)).windows == ()
-    (landing.root / "2.csv").write_text("id,at,note\n7,2026-02-01T00:00:00Z,x\n")
-
-    assert landing.rows(**source) == [{"id": 7, "note": "x"}]
-
-    (landing.root / "3.csv").write_text("id,at,note\n")
-    assert landing.rows(**source) == [{"id": 7, "note": "x"}]
-
-
 def test_event_time_of_directories_wins_over_that_of_files_in_a_rebuild(landing: Landing) -> None:
     ids = {}
     for number in (1, 2):

@@ -102,9 +102,9 @@ class Footers:
     def columns(self, files: Sequence[ListedFile], known: pa.Schema) -> FolderColumns:
         """Add the columns of files to those that are known; declared ones are all there are.
 
-        The types of text files are inferred from the first rows of all new ones, and stay; as long
-        as there is no value in any, there are no columns. A file that has none of the columns
-        before it adds none: it has another delimiter, or belongs to another table.
+        The types of text files are inferred from the first rows of all new ones, and stay. A file
+        that has none of the columns before it adds none: it has another delimiter, or belongs to
+        another table.
 
         Args:
             files: in the order in which their columns are added.
@@ -120,12 +120,9 @@ class Footers:
         readable = dict.fromkeys(said for path, said in found if path not in unread)
         if self._format.tells_rows:
             return FolderColumns(joined(known, readable), unread)
-        seen = widened(readable)
-        if not known.names and all(pa.types.is_null(kind) for kind in seen.types):
-            return FolderColumns(known, unread)
         fresh = [
             field.with_type(without_nulls(field.type))
-            for field in seen
+            for field in widened(readable)
             if field.name not in known.names
         ]
         return FolderColumns(pa.schema([*known, *fresh]), unread)

@@ -39,7 +39,7 @@ from tidegate.source.timeline import Following, InstantReport
 from tidegate.source.words import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
 
     from tidegate.model.instant import DataInterval, Instant
@@ -92,13 +92,13 @@ class ListingTimeline:
         if until is not None and marked is None and not self._folder.reads_whole:
             listing = came_before(listing, until, before.known)
         listing = listing.remembering(passed)
-        columns = functools.cache(lambda: self._columns(listing, before, after))
-        if after is None and self._has_no_row(listing, columns):
+        if not listing.files and after is None:
             schema = self._chosen(FolderColumns(pa.schema([])))
             return Pin(self._folder.root, None, (), {"schema": encode_schema(schema)})
         # A read of the whole directory belongs to the interval that it is read for.
         latest = until - _INSTANT if until is not None and self._folder.reads_whole else None
         moment = listing_time(listing, passed.known, min(now, latest or now), after)
+        columns = functools.cache(lambda: self._columns(listing, before, after))
         head = self._folder.store.record(listing, moment, columns, latest=latest)
         schema = self._chosen(self._completed(head, listing.files))
         details = {"schema": encode_schema(schema)}
@@ -281,12 +281,6 @@ class ListingTimeline:
                 )
             )
         return reports
-
-    def _has_no_row(self, listing: Listing, columns: Callable[[], FolderColumns]) -> bool:
-        """Return whether there is no file, or only headers, which do not tell what columns hold."""
-        if not listing.files or self._folder.format.tells_rows:
-            return not listing.files
-        return not columns().schema.names and not columns().unread
 
     def _columns(self, listing: Listing, before: Listing, after: Instant | None) -> FolderColumns:
         """Add the columns of files that the checkpoint does not know to the known ones (PC-R02)."""
