@@ -363,3 +363,23 @@ def test_file_that_was_only_touched_is_read_again(tmp_path: Path, ending: str) -
 
     assert published_ids(folder.lake.target) == {FIRST: [1], SECOND: [2]}
     assert folder.load_and_publish() == {FIRST: [1, 3], SECOND: [2]}
+
+
+@pytest.mark.parametrize(
+    ("ending", "text"),
+    [
+        ("csv", "id,at,more\n1,2026-02-01T00:00:00Z,x"),
+        ("csv", "id,at,more\r1,2026-02-01T00:00:00Z,x\r"),
+        ("json", '{"id": 1, "at": "2026-02-01T00:00:00Z", "more": "x"}'),
+    ],
+    ids=["csv", "carriage returns", "json"],
+)
+def test_only_row_of_a_file_that_ends_without_a_line_break_is_published_with_its_columns(
+    make: Callable[[str], Folder], ending: str, text: str
+) -> None:
+    folder = make(ending)
+    folder.lake.source.pop("columns")
+    (folder.root / f"a.{ending}").write_bytes(text.encode())
+
+    assert folder.load_and_publish() == {FIRST: [1]}
+    assert read_committed(folder.lake.target).to_table()["more"].to_pylist() == ["x"]

@@ -13,10 +13,12 @@ import pyarrow.csv as arrow_csv
 from tidegate.physical.csv import CsvFile, Header, convert_options, header_of, parse_options
 from tidegate.physical.json_lines import JsonFile, as_parsed, parsed
 from tidegate.physical.lost_digits import first_lost_text, has_large
-from tidegate.physical.text_stream import memory_file
+from tidegate.physical.text_stream import MOST_BYTES, memory_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from tidegate.physical.text_stream import TextStream
 
 _SAMPLE_BYTES = 256 << 10
 _MICROSECONDS = "us"
@@ -33,14 +35,20 @@ def csv_schema(source: CsvFile) -> pa.Schema:
         pa.ArrowInvalid, OSError: its header cannot be read.
     """
     header = header_of(source)
-    sample = _whole_rows(source.stream().read(_SAMPLE_BYTES))
+    sample = _sample(source.stream())
     found = _inferred(sample, source, header)
     return pa.schema(list(zip(header.names, found, strict=True)))
 
 
-def _whole_rows(sample: bytes) -> bytes:
-    """Cut what may be the part of a row; a quote that is left open then is no mistake."""
-    return sample[: sample.rfind(b"\n") + 1]
+def _sample(stream: TextStream) -> bytes:
+    """Return the rows at the beginning of a file: all of a small one, else at least one.
+
+    What may be the part of a row is cut off; a quote that is left open then is no mistake.
+    """
+    found = stream.read(_SAMPLE_BYTES)
+    while not stream.has_ended and b"\n" not in found and len(found) <= MOST_BYTES:
+        found += stream.read(_SAMPLE_BYTES)
+    return found if stream.has_ended else found[: found.rfind(b"\n") + 1]
 
 
 def _inferred(sample: bytes, source: CsvFile, header: Header) -> list[pa.DataType]:
@@ -90,7 +98,7 @@ def json_schema(source: JsonFile) -> pa.Schema:
     Raises:
         pa.ArrowInvalid, OSError: it cannot be read.
     """
-    sample = _whole_rows(source.stream().read(_SAMPLE_BYTES))
+    sample = _sample(source.stream())
     if not sample.strip():
         return pa.schema([])
     guessed = parsed(sample, None).schema

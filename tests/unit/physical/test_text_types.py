@@ -74,6 +74,23 @@ def test_fields_within_fields_are_found_and_their_times_stay_text() -> None:
     assert without_nulls(found.field("l").type).value_type == pa.int64()
 
 
+@pytest.mark.parametrize("ending", ["", "\n", "\r\n"])
+def test_last_row_of_a_small_file_tells_a_type_however_it_ends(ending: str) -> None:
+    csv = csv_schema(CsvFile(pa.BufferReader(f"a,b\n1,2{ending}".encode()), CsvDialect()))
+    text = f'{{"a": 1}}\n{{"a": 2, "b": 3}}{ending}'
+
+    assert csv == pa.schema([("a", pa.int64()), ("b", pa.int64())])
+    assert json_schema(JsonFile(pa.BufferReader(text.encode()))) == csv
+
+
+def test_first_row_that_is_longer_than_a_sample_tells_its_columns() -> None:
+    text = f'{{"a": 1, "long": "{"x" * 600_000}"}}\n' + '{"a": 2, "b": 3}\n' * 60_000
+
+    found = json_schema(JsonFile(pa.BufferReader(text.encode())))
+
+    assert [*found.names[:2]] == ["a", "long"]
+
+
 def test_row_that_is_cut_by_the_sample_does_not_count() -> None:
     rows = 60_000
     text = "v,w\n" + f"1,{'x' * 10}\n" * rows
