@@ -13,6 +13,7 @@ from tidegate.physical.arrays import boolean_column, repeated_text
 from tidegate.read.erased_rows import ErasedRows
 from tidegate.read.upsert import removes_row
 from tidegate.stage.partition_split import PartitionComputer, columns_of
+from tidegate.stage.row_rules import RowRules
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -27,7 +28,8 @@ class LeftOut:
 
     They are left out. Of changes that are merged by key, that alone would let an earlier row of the
     key stand that they replaced: they become removals of their key, with the values that are needed
-    to stage them. Where these are all by which a row is erased, it is left out altogether.
+    to stage them. Where these are all by which a row is erased, it is left out altogether, as is a
+    row that a rule would have put aside.
 
     Args:
         erasures: whose rows are left out.
@@ -52,6 +54,7 @@ class LeftOut:
         self._turning = ErasedRows(turning if spec.keys else (), schema)
         whole = [item for item in erasures if not spec.keys or item not in turning]
         self._whole = ErasedRows(whole, schema)
+        self._rules = RowRules(spec.rules, schema)
         self._computer = None
         if overwrites:
             self._computer = PartitionComputer(
@@ -78,6 +81,11 @@ class LeftOut:
             return batch
         whole = self._whole.mask(batch)
         turned = self._turning.mask(batch) & ~whole
+        if turned.any():
+            # What a rule puts aside has never taken the place of another row.
+            rejected = self._rules.rejected(batch.filter(boolean_column(turned)))
+            whole[turned] = rejected
+            turned[turned] = ~rejected
         erased = whole | turned
         self.rows += int(erased.sum())
         if self._computer is not None and erased.any():

@@ -68,6 +68,13 @@ class RowRules:
                 held[rule.name] = failed
         return Judged(kept, quarantined, held, hits)
 
+    def rejected(self, batch: pa.RecordBatch) -> Flags:
+        """Return the rows that a rule puts into quarantine."""
+        aside: Flags = np.zeros(batch.num_rows, dtype=np.bool_)
+        for _, predicate in self._quarantine:
+            aside |= self._failed(predicate, batch)
+        return aside
+
     def _put_aside(
         self, batch: pa.RecordBatch, hits: dict[str, int]
     ) -> tuple[pa.RecordBatch, tuple[tuple[str, pa.RecordBatch], ...]]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Literal
 
 import pyarrow as pa
 import pytest
 
+from tidegate.config import RowRule
 from tidegate.model.erasure import Erasure
 from tidegate.model.partition import Partition, PartitionField, Transform
 from tidegate.read.erased_rows import fingerprints, kind_of
@@ -124,6 +126,18 @@ def test_row_whose_key_is_erased_leaves_nothing_whatever_else_names_it(order: in
 
     assert [row["id"] for row in left(out)] == [2, 3]
     assert out.rows == 2
+
+
+@pytest.mark.parametrize(("effect", "stays"), [("quarantine", False), ("hold", True)])
+def test_row_that_a_rule_puts_aside_takes_no_other_row_away(
+    effect: Literal["quarantine", "hold"], stays: bool
+) -> None:
+    rule = RowRule(name="no_eu", where="region <> 'eu'", on_failure=effect)
+    spec = StageSpec(keys=("id",), fields=BY_REGION, rules=(rule,))
+
+    found = left(LeftOut([erased("mail", "ada")], SCHEMA, spec, (), overwrites=False))
+
+    assert [row["id"] for row in found] == ([1, 2, 3] if stays else [2, 3])
 
 
 def test_rows_that_are_told_by_their_event_time_are_left_out() -> None:
