@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from small_lake import merged, published_ids, stamps
 from tidegate.cli.app import app
+from tidegate.errors import LedgerUnreachable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -207,6 +208,41 @@ def test_ledger_that_was_moved_is_known_in_its_new_place(original: Folder) -> No
     copy = folder.copied()
     assert copy.refuses("retire", "--yes")["code"] == "LedgerCopied"
     folder.does("reset", "--drop-target", "--yes")
+
+
+def test_load_goes_on_though_nobody_may_look_where_the_ledger_was(
+    original: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(place: str, *_: str) -> bool:
+        raise LedgerUnreachable(ledger=place, problem="permission denied")
+
+    file = original.work / "owner.json"
+    noted = {**json.loads(file.read_text()), "ledger_place": "/elsewhere/ledger.db"}
+    file.write_text(json.dumps(noted))
+    monkeypatch.setattr("tidegate.pipeline.state.copied.has_ledger", denied)
+    original.brings("b", {1: 3})
+
+    original.takes_in()
+
+    assert original.ids() == {FIRST: [1, 3], SECOND: [2]}
+    assert json.loads(file.read_text()) == noted
+    assert original.refuses("retire", "--yes")["code"] == "LedgerUnreachable"
+
+
+@pytest.mark.parametrize("content", [None, "[" * 100_000, '{"format": 9}'])
+def test_file_above_that_is_of_something_else_refuses_nothing(
+    original: Folder, content: str | None
+) -> None:
+    above = original.root / "owner.json"
+    if content is None:
+        above.mkdir()
+    else:
+        above.write_text(content)
+    original.brings("b", {1: 3})
+
+    original.takes_in()
+
+    assert original.ids() == {FIRST: [1, 3], SECOND: [2]}
 
 
 def test_work_directory_that_does_not_say_where_its_ledger_is_says_so_after_a_load(

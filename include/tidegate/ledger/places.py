@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from tidegate.config.environment import ledger_note
 from tidegate.errors import LedgerUnreachable
 
 if TYPE_CHECKING:
@@ -43,15 +44,18 @@ def is_same_file(one: str, other: str) -> bool:
 def has_ledger(place: str, pipeline: str, ledger_id: str) -> bool:
     """Return whether a place has a ledger that knows a pipeline by an id.
 
-    Of a home's own PostgreSQL, its files are enough: to ask would be to start it.
+    Of a home's own PostgreSQL, its note is enough: to ask would be to start it.
 
     Raises:
-        LedgerUnreachable: its file is there and cannot be read (Transient).
+        LedgerUnreachable: it cannot be looked at (Transient).
     """
-    if Path(place).is_dir():
-        return (Path(place) / "data").exists()
-    if not Path(place).exists():
-        return False
+    try:
+        if Path(place).is_dir():
+            return ledger_note(Path(place).parent).exists()
+        if not Path(place).exists():
+            return False
+    except OSError as denied:
+        raise LedgerUnreachable(ledger=place, problem=str(denied)) from denied
     known = "SELECT 1 FROM pipeline WHERE name = ? AND ledger_id = ?"
     try:
         # Neither created nor migrated: it is not the ledger in use.

@@ -20,6 +20,7 @@ from tidegate.errors import (
     OwnersDiffer,
     PlaceOwned,
     SourceFileGone,
+    StorageDenied,
     TargetGone,
     TargetOwned,
     WorkOwned,
@@ -296,7 +297,7 @@ def owner_of_work(storage: Storage, path: str) -> Owner | None:
     """Return who works in a directory, by a file that may be of something else altogether."""
     try:
         raw = read_owner_file(storage, path)
-    except OwnerInvalid:
+    except (OwnerInvalid, StorageDenied):
         return None
     return _owner(raw) if raw is not None and "target" in raw else None
 
@@ -315,6 +316,6 @@ def _named(owner: Owner) -> dict[str, Any]:
 def _mapping(content: bytes) -> dict[str, Any]:
     try:
         raw = json.loads(content)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return raw if isinstance(raw, dict) else {}

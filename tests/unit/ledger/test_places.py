@@ -60,10 +60,24 @@ def test_no_ledger_is_where_no_database_is(tmp_path: Path, content: bytes | None
     assert file.exists() == (content is not None)
 
 
-def test_files_of_a_postgres_are_a_ledger(tmp_path: Path) -> None:
-    assert not has_ledger(str(tmp_path), "orders", "L1")
-    (tmp_path / "data").mkdir()
-    assert has_ledger(str(tmp_path), "orders", "L1")
+def test_postgres_of_a_home_is_a_ledger_if_its_note_says_so(tmp_path: Path) -> None:
+    place = tmp_path / "postgres"
+    (place / "data").mkdir(parents=True)
+    assert not has_ledger(str(place), "orders", "L1")
+    (place / "has-ledger").touch()
+    assert has_ledger(str(place), "orders", "L1")
+
+
+def test_place_that_may_not_be_entered_is_not_taken_for_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def denied(_: object) -> bool:
+        raise PermissionError
+
+    monkeypatch.setattr("pathlib.Path.is_dir", denied)
+
+    with pytest.raises(LedgerUnreachable, match=r"ledger\.db"):
+        has_ledger(str(tmp_path / "ledger.db"), "orders", "L1")
 
 
 def test_file_that_cannot_be_read_is_not_taken_for_none(

@@ -6,9 +6,10 @@ the file of the work directory says.
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING
 
-from tidegate.errors import LedgerCopied
+from tidegate.errors import LedgerCopied, LedgerUnreachable
 from tidegate.ledger.places import has_ledger, is_same_file
 from tidegate.target.owner import Owner
 
@@ -42,12 +43,17 @@ def refuse_copied(roots: Roots, ledger: Ledger, storage: Storage) -> None:
 
 
 def note_place(roots: Roots, ledger: Ledger, storage: Storage) -> None:
-    """Write down where the ledger of an own work directory is, if it is not known or was moved."""
+    """Write down where the ledger of an own work directory is, if it is not known or was moved.
+
+    What cannot be looked at stays noted: nobody drops anything here.
+    """
     grounds, here = roots.grounds(storage), ledger.place
     owner = grounds.read().work
-    if owner is None or here is None or owner.place == here or _has_original(owner, here):
+    if owner is None or here is None or owner.place == here:
         return
-    grounds.note(Owner(owner.pipeline, owner.ledger, here))
+    with contextlib.suppress(LedgerUnreachable):
+        if not _has_original(owner, here):
+            grounds.note(Owner(owner.pipeline, owner.ledger, here))
 
 
 def _has_original(owner: Owner, here: str) -> bool:
