@@ -505,6 +505,60 @@ def test_policy_that_is_repeated_changes_nothing(
     assert (made(listed), entry(listed, *FIRST)) == before
 
 
+@pytest.mark.follows("PartitionUnlistable")
+def test_text_that_is_hives_name_for_null_is_not_listed(
+    lake: SmallLake, listed: Metastore, tmp_path: Path
+) -> None:
+    landing = tmp_path / "landing"
+    landing.mkdir()
+
+    def write(name: str, shop: str) -> None:
+        rows = pa.table({"id": [1, 2], "shop": [shop, None]})
+        pq.write_table(rows, landing / f"{name}.parquet")
+
+    write("a", NULL)
+    lake.source = {"kind": "files", "path": str(landing)}
+    keys: dict[str, Any] = {
+        "event_time": None,
+        "target": {"partition_by": {"dt": None, "shop": "shop"}, "write": "overwrite"},
+        "commit": {"trigger": "process-time"},
+    }
+    load(lake.pipeline(**keys))
+
+    errors = [it.error for it in lake.pipeline(**keys).publish_all("cli", NOW) if it.error]
+
+    assert len(errors) == 1
+    assert f"shop={NULL} cannot be listed" in str(errors[0])
+    assert entry(listed, NULL).location.endswith("shop=__DEFAULT_PARTITION__")
+    write("b", "corrected")
+    load(lake.pipeline(**keys))
+    list(lake.pipeline(**keys).publish_all("cli", NOW))
+    assert entry(listed, "corrected").rows == entry(listed, NULL).rows == 1
+
+
+def test_upserted_rows_are_listed_with_the_columns_of_their_windows(
+    tmp_path: Path, uri: str, table: str, listed: Metastore
+) -> None:
+    keys: dict[str, Any] = {
+        "target": {
+            "metastore": {"uri": uri, "table": table},
+            "write": "upsert",
+            "keys": ["id"],
+            "keys_stay": True,
+        },
+        "source": {"read": {"mode": "append"}},
+        "commit": {"policies": ["metastore", "success-file"], "trigger": "process-time"},
+    }
+    lake = SmallLake(tmp_path / "upserted", keys=keys)
+    lake.commit({1: 2})
+    load(lake.pipeline())
+
+    publish(lake.pipeline())
+
+    assert texts(made(listed).columns.columns) == ["id bigint", "at timestamp", "amount bigint"]
+    assert entry(listed, *FIRST).rows == 2
+
+
 @pytest.mark.follows("ColumnsUnknown")
 def test_table_whose_columns_nobody_knows_is_made_by_another_partition(
     listed: Metastore, uri: str, table: str, tmp_path: Path

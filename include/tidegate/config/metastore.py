@@ -20,11 +20,19 @@ _TABLE = re.compile(r"\w+\.\w+", re.ASCII)
 
 def _thrift(uri: str) -> str:
     for said in uri.split(","):
-        place = urlsplit(said.strip())
-        if place.scheme != "thrift" or not place.hostname:
+        if not _is_thrift(said.strip()):
             msg = f"expected `thrift://host:port`, found '{said.strip()}'"
             raise ValueError(msg)
     return uri
+
+
+def _is_thrift(said: str) -> bool:
+    place = urlsplit(said)
+    try:
+        return place.scheme == "thrift" and bool(place.hostname) and place.port != 0
+    except ValueError:
+        # The port is no number, or too large.
+        return False
 
 
 def _named(table: str) -> str:

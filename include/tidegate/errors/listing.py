@@ -47,7 +47,8 @@ class ListedTableDiffers(TerminalError):
     template = (
         "table '{table}' in the metastore: {part}: expected {expected}, found {found}. Change the "
         "table there or drop it (an external table keeps its files), or name another one in "
-        "`target.metastore.table`; a table that is not listed is made by the next publish."
+        "`target.metastore.table`. A table that is not listed is made by the next publish; run "
+        "`tidegate rebuild PIPELINE PARTITION` for what was published before."
     )
 
 
@@ -61,6 +62,18 @@ class ColumnUnlistable(TerminalError):
         "table '{table}': column '{column}' cannot be listed in a metastore: {problem}. Leave it "
         "out by `source.read.columns` and run `tidegate rebuild PIPELINE PARTITION` for what has "
         "it, or take `metastore` out of `commit.policies`."
+    )
+
+
+class PartitionUnlistable(TerminalError):
+    """A value of a partition is the name under which Hive lists NULL."""
+
+    table: str
+    partition: str
+    template = (
+        "table '{table}': {partition} cannot be listed in a metastore: one of its values is the "
+        "name of Hive's default partition, which is NULL there. Correct the value in the source, "
+        "or take `metastore` out of `commit.policies`."
     )
 
 

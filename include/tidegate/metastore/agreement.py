@@ -26,8 +26,8 @@ def same_place(one: str, other: str) -> bool:
 def agreed(name: str, found: ListedTable, wanted: ListedTable) -> tuple[ListedColumn, ...]:
     """Return the columns that the listed table has to have.
 
-    A table that a pipeline made follows its columns: new ones come last, and types only become
-    wider. Somebody else's table stays as it is.
+    A table that a pipeline made follows its columns: new ones come last, and plain types only
+    become wider. Somebody else's table stays as it is.
 
     Args:
         name: `database.table`, for the error.
@@ -46,17 +46,26 @@ def agreed(name: str, found: ListedTable, wanted: ListedTable) -> tuple[ListedCo
     keys, known_keys = _names(wanted.columns.keys), _names(found.columns.keys)
     if keys != known_keys:
         _refuse(name, "partition keys", ", ".join(keys), ", ".join(known_keys) or "none")
+    for key, known_key in zip(wanted.columns.keys, found.columns.keys, strict=True):
+        # Readers turn the text of a directory into the type of its key.
+        if not holds(known_key.type, key.type) and not holds(known_key.type, "string"):
+            _refuse(name, f"partition key '{key.name}'", key.type, known_key.type)
     columns = {column.name.lower(): column for column in found.columns.columns}
     for column in wanted.columns.columns:
         known = columns.get(column.name.lower())
         if known is not None and holds(known.type, column.type):
             continue
-        kind = column.type if known is None else wider(known.type, column.type)
+        kind = column.type if known is None else _widened(known.type, column.type)
         if kind is None or found.pipeline is None:
             part = f"column '{column.name}'"
             _refuse(name, part, column.type, "none" if known is None else known.type)
         columns[column.name.lower()] = ListedColumn(column.name.lower(), str(kind))
     return tuple(columns.values())
+
+
+def _widened(known: str, kind: str) -> str | None:
+    """Return the type that a column gets: Hive changes no type that has others in it."""
+    return None if "<" in known else wider(known, kind)
 
 
 def _refuse(name: str, part: str, expected: str, found: str) -> None:

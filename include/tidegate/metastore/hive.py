@@ -96,12 +96,15 @@ class HiveMetastore:
 
     def set_columns(self, columns: tuple[ListedColumn, ...]) -> None:
         """See `Metastore`."""
+        from hive_metastore.ttypes import InvalidOperationException
+
         with self._connected() as client:
             found = self._required(client)
             found.sd.cols = _fields(columns)
-            client.alter_table_with_environment_context(
-                self._database, self._table, found, _context()
-            )
+            with self._explained(InvalidOperationException):
+                client.alter_table_with_environment_context(
+                    self._database, self._table, found, _context()
+                )
 
     def partition(self, values: tuple[str, ...]) -> ListedPartition | None:
         """See `Metastore`."""
@@ -186,6 +189,7 @@ class HiveMetastore:
     @contextlib.contextmanager
     def _connected(self) -> Iterator[Client]:
         """Connect to the first server that answers, for one call."""
+        from thrift.protocol.TProtocol import TProtocolException
         from thrift.transport.TTransport import TTransportException
 
         problems = []
@@ -198,7 +202,7 @@ class HiveMetastore:
             try:
                 with self._explained():
                     yield client
-            except (TTransportException, OSError) as broken:
+            except (TTransportException, TProtocolException, OSError) as broken:
                 raise MetastoreSilent(uri=self._uri, problem=str(broken)) from broken
             finally:
                 transport.close()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_DECIMAL = re.compile(r"decimal\((\d+), *(\d+)\)", re.IGNORECASE)
 _ORDERS = (("tinyint", "smallint", "int", "bigint"), ("float", "double"))
 """A later type holds the values of an earlier one."""
 _MOST_DIGITS = 38
@@ -39,7 +41,10 @@ def holds(listed: str, found: str) -> bool:
 
 def _plain(kind: str) -> str:
     """Return a type without what makes no difference to the files of a table."""
-    kind = kind.replace(" ", "").lower() if "<" not in kind else kind.replace(" ", "")
+    kind = _DECIMAL.sub(r"decimal(\1,\2)", kind)
+    if "<" in kind:
+        return kind
+    kind = kind.replace(" ", "").lower()
     if kind.startswith(("varchar(", "char(")):
         return "string"
     return "timestamp" if kind.startswith("timestamp") else kind

@@ -55,6 +55,8 @@ def test_metastore_that_cannot_be_kept_is_refused(
         ({"uri": "metastore:9083"}, "expected `thrift://host:port`, found 'metastore:9083'"),
         ({"uri": "thrift://one:9083, http://two"}, "found 'http://two'"),
         ({"uri": "thrift://"}, "found 'thrift://'"),
+        ({"uri": "thrift://host:abc"}, "found 'thrift://host:abc'"),
+        ({"uri": "thrift://host:99999"}, "found 'thrift://host:99999'"),
         ({"table": "orders"}, "expected `database.table`, found 'orders'"),
         ({"table": "a.b.c"}, "found 'a.b.c'"),
         ({"on_empty": "delete"}, "drop"),

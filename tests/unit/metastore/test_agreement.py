@@ -47,6 +47,10 @@ def test_table_of_the_pipeline_gets_columns_and_wider_types() -> None:
         (listed(None, id="bigint"), "column 'note': expected string, found none"),
         (listed(None, id="int", note="string"), "column 'id': expected bigint, found int"),
         (listed(id="date", note="string"), "column 'id': expected bigint, found date"),
+        (
+            replace(WANTED, columns=replace(WANTED.columns, keys=columns(dt="int"))),
+            "partition key 'dt': expected date, found int",
+        ),
         (listed("other", id="bigint"), "pipeline: expected orders, found other"),
         (replace(WANTED, location="file:/lake/old"), "location: expected file:/lake/orders, found"),
         (replace(WANTED, format="orc"), "format: expected parquet, found orc"),
@@ -63,6 +67,23 @@ def test_table_of_the_pipeline_gets_columns_and_wider_types() -> None:
 def test_table_that_is_another_one_is_refused(found: ListedTable, said: str) -> None:
     with pytest.raises(ListedTableDiffers, match=said):
         agreed("shop.orders", found, WANTED)
+
+
+def test_type_with_others_in_it_is_never_changed() -> None:
+    found = listed(id="bigint", note="string", inner="struct<a:int>")
+    more = replace(
+        WANTED, columns=replace(WANTED.columns, columns=columns(inner="struct<a:int,b:int>"))
+    )
+
+    with pytest.raises(ListedTableDiffers, match="column 'inner'"):
+        agreed("shop.orders", found, more)
+
+
+@pytest.mark.parametrize("kind", ["date", "string", "varchar(10)"])
+def test_key_may_be_text_whatever_its_values_are(kind: str) -> None:
+    found = replace(WANTED, columns=replace(WANTED.columns, keys=columns(dt=kind)))
+
+    assert agreed("shop.orders", found, WANTED) == WANTED.columns.columns
 
 
 @pytest.mark.parametrize(

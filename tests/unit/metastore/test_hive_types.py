@@ -75,6 +75,8 @@ def test_what_holds_both(one: str, other: str, expected: str | None) -> None:
         ("bigint", "int", True),
         ("struct<a:int,b:int>", "struct<a:int>", True),
         ("struct<a:int>", "struct<a:int,b:int>", False),
+        ("struct<x y:int>", "struct<xy:int>", False),
+        ("struct<a:decimal(12, 2)>", "struct<a:decimal(10,2)>", True),
     ],
 )
 def test_listed_type_holds_what_the_files_have(listed: str, found: str, expected: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tidegate.errors import ColumnsUnknown, MetastoreRefused
+from tidegate.errors import ColumnsUnknown, MetastoreRefused, PartitionUnlistable
 from tidegate.metastore import open_metastore
 from tidegate.metastore.agreement import agreed, same_place
 from tidegate.model.metastore import ListedPartition, ListedTable
@@ -46,12 +46,14 @@ class ListInMetastore:
 
         Raises:
             MetastoreSilent, MetastoreRefused: see `Metastore` (Transient).
-            DatabaseMissing, ListedTableDiffers, ColumnsUnknown: it cannot be listed.
+            DatabaseMissing, ListedTableDiffers, ColumnsUnknown, PartitionUnlistable: it cannot be
+                listed.
         """
+        given = [value for _, value in context.partition.values]
+        if HIVE_DEFAULT_NAME in given:
+            raise PartitionUnlistable(table=self.options.table, partition=str(context.partition))
         self._list_table(context)
-        values = tuple(
-            HIVE_DEFAULT_NAME if value is None else value for _, value in context.partition.values
-        )
+        values = tuple(HIVE_DEFAULT_NAME if value is None else value for value in given)
         if not values:
             return
         if not context.files and self.options.on_empty == "drop":

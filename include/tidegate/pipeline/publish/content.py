@@ -30,7 +30,7 @@ from tidegate.target.merging import merging
 from tidegate.target.schema import unified
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -219,12 +219,21 @@ class Contents:
         Raises:
             ColumnUnlistable: a metastore cannot list them.
         """
-        plans = dict.fromkeys((file.window, file.plan_digest) for file in publication.content)
-        if not plans:
-            plans = dict.fromkeys(
-                (window, digest) for window, digest, _ in self._plans_of(publication.partition)
-            )
-        found = {plan: known for plan in plans if (known := self._planned(*plan)) is not None}
+        plans = {(file.window, file.plan_digest) for file in publication.content}
+        found = self._known_plans(plans)
+        # Merged and joined files have digests of their own, and the columns of their windows.
+        made = [it for it in publication.content if (it.window, it.plan_digest) not in found]
+        counted = publication.contributions
+        ingredients = {
+            (window, counted[str(window)])
+            for file in made
+            for window in file.windows
+            if str(window) in counted
+        }
+        found |= self._known_plans(ingredients)
+        if not publication.content:
+            last = self._plans_of(publication.partition)
+            found = self._known_plans((window, digest) for window, digest, _ in last)
         if not found:
             return None
         columns = unified((digest, known.columns) for (_, digest), known in found.items())
@@ -235,6 +244,11 @@ class Contents:
         """Return the columns of the files that a plan writes; None if it is lost."""
         planned = self._planned(window, digest)
         return None if planned is None else planned.columns
+
+    def _known_plans(self, plans: Iterable[tuple[int, str]]) -> dict[tuple[int, str], _Planned]:
+        """Return what is known of plans, in the order of their windows."""
+        known = {plan: self._planned(*plan) for plan in sorted(plans)}
+        return {plan: item for plan, item in known.items() if item is not None}
 
     def _planned(self, window: int, digest: str) -> _Planned | None:
         """Read the plan of a window for the columns that it writes."""
