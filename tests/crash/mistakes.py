@@ -47,7 +47,7 @@ def checkpoint_before_contributions() -> None:
     """
     announce = Windows.announce
 
-    def wrong(self: Windows, announced: Any, now: Any) -> Any:
+    def wrong(self: Windows, announced: Any, now: Any, check: Any) -> Any:
         held = self.get(announced.sequence)
         if not held.sealed:
             with self.engine.begin() as connection:
@@ -66,7 +66,7 @@ def checkpoint_before_contributions() -> None:
                         announced, now
                     )
                 )
-        return announce(self, announced, now)
+        return announce(self, announced, now, check)
 
     Windows.announce = wrong  # type: ignore[method-assign]
 
