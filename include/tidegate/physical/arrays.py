@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -21,6 +21,13 @@ Codes = npt.NDArray[np.intp]
 
 FEW_CODES = 1 << 16
 """Below this many codes, arrays indexed by code are cheaper than sorting."""
+
+
+def has_type(kind: pa.DataType, is_one: Callable[[pa.DataType], bool]) -> bool:
+    """Return whether a type, or one at any depth in it, is of some kind."""
+    if is_one(kind):
+        return True
+    return any(has_type(kind.field(index).type, is_one) for index in range(kind.num_fields))
 
 
 def integers(column: pa.Array) -> npt.NDArray[Any]:

@@ -7,25 +7,23 @@ less in the Gregorian calendar, which Arrow, Parquet and Iceberg use for all tim
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-_FIRST_DAY = -141_427
-"""1582-10-15, the first day of the Gregorian calendar, in days since 1970-01-01."""
+from tidegate.physical.arrays import has_type
+from tidegate.physical.views import with_child
+
+FIRST_DAY = date(1582, 10, 15)
+"""The first day of the Gregorian calendar."""
+_FIRST_DAY = (FIRST_DAY - date(1970, 1, 1)).days
 _FIRST_MARCH = -719_470
 """1 March of the year 0 in the Julian calendar, in days since 1970-01-01."""
 _FOUR_YEARS = 1_461
 """Days of four Julian years."""
-
-
-def has_dates(kind: pa.DataType) -> bool:
-    """Return whether there are dates in a type, at any depth."""
-    if pa.types.is_date(kind):
-        return True
-    return any(has_dates(kind.field(index).type) for index in range(kind.num_fields))
 
 
 def gregorian(column: pa.Array) -> pa.Array:
@@ -35,7 +33,7 @@ def gregorian(column: pa.Array) -> pa.Array:
         column: dates of days by both calendars, or a nested column of ORC with such dates.
     """
     kind = column.type
-    if not has_dates(kind):
+    if not has_type(kind, pa.types.is_date):
         return column
     if pa.types.is_struct(kind):
         children = [gregorian(column.field(index)) for index in range(kind.num_fields)]
@@ -43,22 +41,14 @@ def gregorian(column: pa.Array) -> pa.Array:
     if pa.types.is_map(kind):
         children = [gregorian(column.keys), gregorian(column.items)]
         entries = pa.struct([kind.key_field, kind.item_field])
-        return _of(column, pa.StructArray.from_arrays(children, type=entries))
+        return with_child(column, kind, pa.StructArray.from_arrays(children, type=entries))
     if pa.types.is_list(kind):
-        return _of(column, gregorian(column.values))
+        return with_child(column, kind, gregorian(column.values))
     days = np.frombuffer(column.buffers()[1], np.int32, count=column.offset + len(column))
     if not (days < _FIRST_DAY).any():
         return column
     buffers = [column.buffers()[0], pa.py_buffer(_moved(days))]
     return pa.Array.from_buffers(kind, len(column), buffers, offset=column.offset)
-
-
-def _of(column: pa.Array, child: pa.Array) -> pa.Array:
-    """Return lists of other values with the same lengths: a child is not sliced with its parent."""
-    own = column.buffers()[:2]
-    return pa.Array.from_buffers(
-        column.type, len(column), own, offset=column.offset, children=[child]
-    )
 
 
 def _moved(days: npt.NDArray[Any]) -> npt.NDArray[np.int32]:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Self
 import pyarrow as pa
 import pyarrow.orc as orc
 
+from tidegate.physical.arrays import has_type
 from tidegate.physical.old_dates import gregorian
 from tidegate.physical.orc_tail import has_old_dates, stripes, tail_of
-from tidegate.physical.orc_types import has_timestamps, meant
+from tidegate.physical.orc_types import meant
 from tidegate.physical.orc_view import WithOtherEnd
 from tidegate.physical.protocol import (
     BATCH_BYTES,
@@ -157,7 +158,7 @@ class OrcRows:
     def _name_the_column(self, number: int, columns: Sequence[str]) -> None:
         """Find the column with a timestamp that does not fit in 64-bit nanoseconds (ICE-6.18)."""
         for name in columns:
-            if has_timestamps(self._physical.field(name).type):
+            if has_type(self._physical.field(name).type, pa.types.is_timestamp):
                 try:
                     self._orc.read_stripe(number, [name])
                 except pa.ArrowInvalid as refused:

@@ -27,13 +27,6 @@ def meant(field: pa.Field) -> pa.Field:
     return pa.field(field.name, _type(field.type, attributes), metadata=metadata)
 
 
-def has_timestamps(kind: pa.DataType) -> bool:
-    """Return whether there are timestamps in a type, at any depth."""
-    if pa.types.is_timestamp(kind):
-        return True
-    return any(has_timestamps(kind.field(index).type) for index in range(kind.num_fields))
-
-
 def _type(kind: pa.DataType, attributes: dict[bytes, bytes]) -> pa.DataType:
     if pa.types.is_struct(kind):
         return pa.struct([meant(child) for child in kind])

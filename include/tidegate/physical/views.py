@@ -46,13 +46,13 @@ def column_without_views(column: pa.Array, kind: pa.DataType) -> pa.Array:
             column_without_views(column.keys, kind.key_type),
             column_without_views(column.items, kind.item_type),
         ]
-        return _with_child(column, kind, pa.StructArray.from_arrays(children, type=entries))
+        return with_child(column, kind, pa.StructArray.from_arrays(children, type=entries))
     if pa.types.is_nested(kind):
-        return _with_child(column, kind, column_without_views(column.values, kind.value_type))
+        return with_child(column, kind, column_without_views(column.values, kind.value_type))
     return column.cast(kind)
 
 
-def _with_child(column: pa.Array, kind: pa.DataType, child: pa.Array) -> pa.Array:
+def with_child(column: pa.Array, kind: pa.DataType, child: pa.Array) -> pa.Array:
     """Return lists of other values with the same lengths: a child is not sliced with its parent."""
     own = column.buffers()[: 1 if pa.types.is_fixed_size_list(kind) else 2]
     return pa.Array.from_buffers(kind, len(column), own, offset=column.offset, children=[child])

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from tidegate.physical.orc_types import has_timestamps, meant
+from tidegate.physical.arrays import has_type
+from tidegate.physical.orc_types import meant
 from tidegate.physical.protocol import FIELD_ID
 
 
@@ -55,7 +56,7 @@ def test_types_are_those_that_the_attributes_say() -> None:
     ],
 )
 def test_timestamps_are_found_at_every_depth(kind: pa.DataType, *, expected: bool) -> None:
-    assert has_timestamps(kind) is expected
+    assert has_type(kind, pa.types.is_timestamp) is expected
 
 
 @pytest.mark.parametrize(

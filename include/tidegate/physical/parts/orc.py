@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import date
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import polars as pl
@@ -11,6 +10,7 @@ import pyarrow.orc as orc
 
 from tidegate.errors import ValueUnfit
 from tidegate.model.part_format import NO_COMPRESSION
+from tidegate.physical.old_dates import FIRST_DAY
 from tidegate.physical.orc import OrcRows
 from tidegate.physical.parts.odd_values import odd_columns
 from tidegate.physical.parts.physical_rows import PhysicalPartRows
@@ -29,9 +29,6 @@ _LEAST_SECOND = -9_223_286_400
 """1677-09-22: the first day of which every nanosecond since 1970 is a 64-bit integer."""
 _FIRST_BEYOND = 9_223_286_400
 """2262-04-11: the first day of which some are not."""
-_FIRST_DAY = date(1582, 10, 15)
-"""The first day of the Gregorian calendar. Java's readers take earlier days for ones of the Julian
-calendar, which the library does not write."""
 _LEAST_BATCH_ROWS = 1 << 16
 """The library copies rows in batches of a fixed size, whose memory it takes at once."""
 
@@ -103,9 +100,9 @@ class OrcWriter:
         for name in odd_columns(rows, _before_the_calendar):
             raise ValueUnfit(
                 column=name,
-                value=f"a day before {_FIRST_DAY}",
+                value=f"a day before {FIRST_DAY}",
                 format="orc",
-                rule=f"{name} is null or {name} >= '{_FIRST_DAY}'",
+                rule=f"{name} is null or {name} >= '{FIRST_DAY}'",
             )
         for name in odd_columns(rows, _beyond_nanoseconds) if self._is_read_back else ():
             least, most = "1677-09-22", "2262-04-11"
@@ -137,8 +134,11 @@ def _before_the_epoch(values: pl.Expr, kind: Any) -> pl.Expr | None:
 
 
 def _before_the_calendar(values: pl.Expr, kind: Any) -> pl.Expr | None:
-    """Return where Java's readers would find another day than was written."""
-    return values < _FIRST_DAY if isinstance(kind, pl.Date | pl.Datetime) else None
+    """Return where Java's readers would find another day than was written.
+
+    They take earlier days for ones of the Julian calendar, which the library does not write.
+    """
+    return values < FIRST_DAY if isinstance(kind, pl.Date | pl.Datetime) else None
 
 
 def _beyond_nanoseconds(values: pl.Expr, kind: Any) -> pl.Expr | None:
