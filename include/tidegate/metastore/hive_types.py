@@ -6,12 +6,12 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 _DECIMAL = re.compile(r"decimal\((\d+), *(\d+)\)", re.IGNORECASE)
 _ORDERS = (("tinyint", "smallint", "int", "bigint"), ("float", "double"))
 """A later type holds the values of an earlier one."""
-_MOST_DIGITS = 38
+MOST_DIGITS = 38
 
 
 def wider(one: str, other: str) -> str | None:
@@ -54,14 +54,14 @@ def _wider_nested(one: str, other: str) -> str | None:
     head = one.partition("<")[0]
     parts, others = list(_parts(one)), list(_parts(other))
     if head != "struct":
-        return _joined(head, [wider(*pair) for pair in zip(parts, others, strict=True)])
+        return nested(head, [wider(*pair) for pair in zip(parts, others, strict=True)])
     fields = dict(part.split(":", 1) for part in parts)
     for name, kind in (part.split(":", 1) for part in others):
         known = wider(fields[name], kind) if name in fields else kind
         if known is None:
             return None
         fields[name] = known
-    return _joined("struct", [f"{name}:{kind}" for name, kind in fields.items()])
+    return nested("struct", [f"{name}:{kind}" for name, kind in fields.items()])
 
 
 def _wider_decimal(one: str, other: str) -> str | None:
@@ -70,7 +70,7 @@ def _wider_decimal(one: str, other: str) -> str | None:
     )
     most = max(scale, other_scale)
     whole = max(digits - scale, others - other_scale)
-    return f"decimal({whole + most},{most})" if whole + most <= _MOST_DIGITS else None
+    return f"decimal({whole + most},{most})" if whole + most <= MOST_DIGITS else None
 
 
 def _parts(kind: str) -> Iterator[str]:
@@ -83,6 +83,7 @@ def _parts(kind: str) -> Iterator[str]:
             start = at + 1
 
 
-def _joined(head: str, parts: list[str | None]) -> str | None:
+def nested(head: str, parts: Sequence[str | None]) -> str | None:
+    """Return a type with others in it; None if one of them is None."""
     known = [part for part in parts if part]
     return f"{head}<{','.join(known)}>" if len(known) == len(parts) else None

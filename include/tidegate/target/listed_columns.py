@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from tidegate.errors import ColumnUnlistable
+from tidegate.metastore.hive_types import MOST_DIGITS, nested
 from tidegate.model.metastore import ListedColumn, TableColumns
 from tidegate.model.partition import Transform
 from tidegate.model.partition_value import INTERVALS, value_format
@@ -35,7 +36,6 @@ _FAMILIES = {
     "binary": (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary),
     "timestamp": (pa.types.is_timestamp,),
 }
-_MOST_DIGITS = 38
 _DATE = "%Y-%m-%d"
 _OF_KEYS = frozenset({"boolean", "tinyint", "smallint", "int", "bigint", "date", "string"})
 """Types whose values readers find by the texts of directories."""
@@ -83,19 +83,14 @@ def hive_type(kind: pa.DataType) -> str | None:
     """Return the name of a type; None if Hive has no such type."""
     types = pa.types
     if types.is_decimal(kind):
-        most = kind.precision <= _MOST_DIGITS
+        most = kind.precision <= MOST_DIGITS
         return f"decimal({kind.precision},{kind.scale})" if most else None
     if types.is_struct(kind):
         fields = [(field.name, hive_type(field.type)) for field in kind]
-        return _joined("struct", [known and f"{name}:{known}" for name, known in fields])
+        return nested("struct", [known and f"{name}:{known}" for name, known in fields])
     if types.is_map(kind):
-        return _joined("map", [hive_type(kind.key_type), hive_type(kind.item_type)])
+        return nested("map", [hive_type(kind.key_type), hive_type(kind.item_type)])
     if types.is_list(kind) or types.is_large_list(kind):
-        return _joined("array", [hive_type(kind.value_type)])
+        return nested("array", [hive_type(kind.value_type)])
     named = (name for name, is_one in _FAMILIES.items() if any(test(kind) for test in is_one))
     return _PLAIN.get(kind) or next(named, None)
-
-
-def _joined(head: str, parts: list[str | None]) -> str | None:
-    known = [part for part in parts if part]
-    return f"{head}<{','.join(known)}>" if len(known) == len(parts) else None
