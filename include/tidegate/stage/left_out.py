@@ -50,11 +50,14 @@ class LeftOut:
     ) -> None:
         times = [spec.event_time] if spec.event_time is not None else []
         self._needed = {*spec.keys, *columns_of(spec.fields), *times, *unpublished}
-        turning = [item for item in erasures if not self._needed.issuperset(item.columns)]
-        self._turning = ErasedRows(turning if spec.keys else (), schema)
-        whole = [item for item in erasures if not spec.keys or item not in turning]
+        turning: list[Erasure] = []
+        whole: list[Erasure] = []
+        for item in erasures:
+            turns = bool(spec.keys) and not self._needed.issuperset(item.columns)
+            (turning if turns else whole).append(item)
+        self._turning = ErasedRows(turning, schema)
         self._whole = ErasedRows(whole, schema)
-        self._rules = RowRules(spec.rules, schema)
+        self._rules = RowRules(spec.rules if self._turning.columns else (), schema)
         self._computer = None
         if overwrites:
             self._computer = PartitionComputer(

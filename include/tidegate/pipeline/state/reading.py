@@ -41,9 +41,9 @@ def filter_columns(read: ReadConfig) -> tuple[str, ...]:
 
 def published_schema(config: PipelineConfig, schema: pa.Schema) -> pa.Schema:
     """Return the columns of the part files that are written from a reading's rows."""
-    names = data_columns(schema.names, config.target.partition_by)
     import pyarrow as pa
 
+    names = data_columns(schema.names, config.target.partition_by)
     return pa.schema([schema.field(name) for name in names if name not in config.unpublished])
 
 
