@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 
 _PARTS_KEPT = 50_000
 """Part files of messages that are kept in memory, about 1 KB each."""
+_PLANS_KEPT = 1_000
+"""Plans of windows of which the columns are kept in memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,9 +204,8 @@ class Contents:
 
     def columns_of(self, publication: Publication) -> list[pa.Schema | None]:
         """Return the planned columns of each of a revision's files; None if its plan is lost."""
-        plans = {(file.window, file.plan_digest) for file in publication.content}
-        found = {plan: self._planned(*plan) for plan in plans}
-        planned = [found[file.window, file.plan_digest] for file in publication.content]
+        found = self._known_plans((it.window, it.plan_digest) for it in publication.content)
+        planned = [found.get((it.window, it.plan_digest)) for it in publication.content]
         return [item and item.columns for item in planned]
 
     def table_columns(
@@ -219,8 +221,7 @@ class Contents:
         Raises:
             ColumnUnlistable: a metastore cannot list them.
         """
-        plans = {(file.window, file.plan_digest) for file in publication.content}
-        found = self._known_plans(plans)
+        found = self._known_plans((it.window, it.plan_digest) for it in publication.content)
         # Merged and joined files have digests of their own, and the columns of their windows.
         made = [it for it in publication.content if (it.window, it.plan_digest) not in found]
         counted = publication.contributions
@@ -247,16 +248,23 @@ class Contents:
 
     def _known_plans(self, plans: Iterable[tuple[int, str]]) -> dict[tuple[int, str], _Planned]:
         """Return what is known of plans, in the order of their windows."""
-        known = {plan: self._planned(*plan) for plan in sorted(plans)}
+        known = {plan: self._planned(*plan) for plan in sorted({*plans})}
         return {plan: item for plan, item in known.items() if item is not None}
 
     def _planned(self, window: int, digest: str) -> _Planned | None:
-        """Read the plan of a window for the columns that it writes."""
+        """Return what a window's plan says of the columns that it writes; None if it is lost."""
+        root = layout.plan_root(self.roots.work, window, digest)
+        return self._plans.get(layout.plan_file(root))
+
+    @cached_property
+    def _plans(self) -> KeptValues[_Planned | None]:
+        return KeptValues(self.storage, self._read_planned, lambda _: 1, _PLANS_KEPT)
+
+    def _read_planned(self, path: str) -> _Planned | None:
         import pyarrow as pa
 
-        root = layout.plan_root(self.roots.work, window, digest)
         try:
-            scan = read_plan(self.storage, root)
+            scan = read_plan(self.storage, posixpath.dirname(path))
         except (StateFileLost, StateFileDamaged):
             return None
         config = PipelineConfig.from_resolved(scan.config)
