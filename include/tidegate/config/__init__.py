@@ -8,6 +8,7 @@ from tidegate.config.commit import (
     GateConfig,
     PartitionTimeConfig,
 )
+from tidegate.config.connections import Connection, airflow_connection, ask_airflow
 from tidegate.config.environment import (
     has_postgres,
     home,
@@ -41,6 +42,7 @@ from tidegate.config.policies import (
     SuccessFilePolicy,
 )
 from tidegate.config.reading import LimitsConfig, ReadConfig, SplitConfig, TableReadConfig
+from tidegate.config.s3 import S3Config
 from tidegate.config.schema import json_schema
 from tidegate.config.section import lies_inside, overlap
 from tidegate.config.sources import (
@@ -69,6 +71,7 @@ __all__ = [
     "CatalogConfig",
     "CommitConfig",
     "CompactionConfig",
+    "Connection",
     "CustomPolicy",
     "DagConfig",
     "EventTimeConfig",
@@ -86,12 +89,15 @@ __all__ = [
     "PolicyConfig",
     "ReadConfig",
     "RowRule",
+    "S3Config",
     "SourceConfig",
     "SplitConfig",
     "Start",
     "SuccessFilePolicy",
     "TableReadConfig",
     "TargetConfig",
+    "airflow_connection",
+    "ask_airflow",
     "claimants",
     "find_pipeline",
     "guess_event_time",

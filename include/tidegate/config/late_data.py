@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from pydantic import Field, field_validator, model_serializer, model_validator
 
-from tidegate.config.section import Duration, LocalPath, Section, read_word
+from tidegate.config.section import Duration, Section, StorePath, read_word
 from tidegate.config.words import KeyProblem
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ class HoldLate(Section):
 class SideLate(Section):
     """Where late rows are published instead."""
 
-    path: LocalPath
+    path: StorePath
     """The late root: a table of its own, on the file system of the target."""
 
 

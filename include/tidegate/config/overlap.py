@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import posixpath
 from typing import TYPE_CHECKING
 
-from tidegate.config.section import overlap
+from tidegate.config.section import overlap, real_place
 from tidegate.errors import PlacesOverlap
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ def refuse_overlap_of(name: str, known: dict[str, str], sources: Sequence[str]) 
 
 def place_outside(name: str, key: str, sources: Sequence[str], target: str | None = None) -> str:
     """Propose a path where a pipeline may publish or work: beside the source, not inside it."""
-    above = posixpath.dirname(os.path.realpath(sources[0]))
+    above = posixpath.dirname(real_place(sources[0]))
     places = [f"{above}/{folder}/{name}" for folder in ("published", "tidegate", f"{name}_out")]
     if key == "target.work":
         beside = [posixpath.dirname(target)] if target else []

@@ -25,6 +25,7 @@ from tidegate.config.partition_keys import identity_text
 from tidegate.config.policies import MetastorePolicy
 from tidegate.config.requirements import Surroundings, check_completeness
 from tidegate.config.retention import RetentionConfig
+from tidegate.config.s3 import S3Config
 from tidegate.config.section import Section, overlap
 from tidegate.config.sources import AnySource, SourceConfig, of_one_kind
 from tidegate.config.target import RowRule, TargetConfig
@@ -150,6 +151,9 @@ class PipelineConfig(Section):
     gate: GateConfig | None = None
     commit: CommitConfig = CommitConfig()
     execute: ExecuteConfig = ExecuteConfig()
+    s3: S3Config = Field(S3Config(), exclude=True)
+    """How the store of `s3://` is reached; no plan has it, because what is read does not depend on
+    it."""
     retention: RetentionConfig = Field(RetentionConfig(), exclude=True)
     """Read when files are deleted, from the file as it is then; no plan has it."""
     _file: str = PrivateAttr("")

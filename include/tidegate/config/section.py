@@ -33,6 +33,7 @@ from tidegate.model.partition_value import Interval
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+_S3_SCHEMES = ("s3://", "s3a://", "s3n://")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 
 
@@ -124,13 +125,32 @@ def absolute_path(path: str, folder: Path | None = None) -> str:
     return os.path.abspath(Path(folder or Path.cwd()) / Path(path).expanduser())  # noqa: PTH100
 
 
-def local_path(path: str, folder: Path | None = None) -> str:
+def local_path(path: str, folder: Path | None = None, others: str = "") -> str:
     """Make a path absolute, and refuse stores that this version cannot reach."""
     made = absolute_path(path, folder)
     if scheme := _SCHEME.match(made):
-        msg = f"'{path}': {scheme.group(1)}:// {NOT_BUILT}; write a path of a mounted file system"
+        known = f"a path of a mounted file system{others}"
+        msg = f"'{path}': {scheme.group(1)}:// {NOT_BUILT}; write {known}"
         raise ValueError(msg)
     return made if made == "/" else made.rstrip("/")
+
+
+def store_path(path: str, folder: Path | None = None) -> str:
+    """Make a path absolute, or read the address of objects: `s3://bucket/prefix`, also `s3a://`."""
+    for scheme in _S3_SCHEMES:
+        if path.startswith(scheme):
+            bucket, _, prefix = path.removeprefix(scheme).partition("/")
+            parts = prefix.rstrip("/").split("/")
+            if not bucket or (prefix and not all(parts)) or not {".", ".."}.isdisjoint(parts):
+                msg = f"expected `s3://bucket/prefix`, found '{path}'"
+                raise ValueError(msg)
+            return f"s3://{bucket}/{'/'.join(parts)}".rstrip("/")
+    return local_path(path, folder, ", or s3://")
+
+
+def real_place(path: str) -> str:
+    """Return a place without links; that of objects has none."""
+    return path if _SCHEME.match(path) else os.path.realpath(path)
 
 
 def lies_inside(path: str, root: str) -> bool:
@@ -141,7 +161,7 @@ def lies_inside(path: str, root: str) -> bool:
 
 def overlap(one: str, other: str) -> bool:
     """Return whether one of two directories is the other, or inside it, by real path."""
-    first, second = os.path.realpath(one), os.path.realpath(other)
+    first, second = real_place(one), real_place(other)
     return lies_inside(first, second) or lies_inside(second, first)
 
 
@@ -184,4 +204,5 @@ PartitionLength = Annotated[
 ]
 
 LocalPath = Annotated[str, AfterValidator(lambda path, info: local_path(path, folder_of(info)))]
+StorePath = Annotated[str, AfterValidator(lambda path, info: store_path(path, folder_of(info)))]
 AnyPath = Annotated[str, AfterValidator(lambda path, info: absolute_path(path, folder_of(info)))]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import os
 import posixpath
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -31,12 +30,13 @@ from tidegate.config.part_files import (
 )
 from tidegate.config.partition_keys import PartitionBy, field_text, literal
 from tidegate.config.section import (
-    LocalPath,
     Section,
+    StorePath,
     absolute_path,
     folder_of,
     lies_inside,
     read_word,
+    real_place,
     unique,
     words,
 )
@@ -83,8 +83,8 @@ def _is_unsaid(default: object) -> Callable[[object], bool]:
 class TargetConfig(Section):
     """The published table."""
 
-    path: LocalPath
-    work: LocalPath = ""
+    path: StorePath
+    work: StorePath = ""
     """Staging, plans, journal; by default `.tidegate-<name>` beside the target."""
     format: Annotated[TargetFormat, words(TargetFormat)] = "parquet"
     """`json` is JSON lines: one object per row."""
@@ -159,7 +159,8 @@ class TargetConfig(Section):
         if not isinstance(path, str) or found.get("work"):
             return found
         place = absolute_path(path, folder_of(info))
-        return found if "://" in place else {**found, "work": work_beside(place)}
+        is_other = "://" in place and not place.startswith("s3")
+        return found if is_other else {**found, "work": work_beside(place)}
 
     @model_validator(mode="after")
     def _default_is_no_time(self) -> TargetConfig:
@@ -311,7 +312,7 @@ def work_beside(target: str) -> str:
         KeyProblem: the target is a bare `${env:…}`, so that no path beside it can be written.
     """
     parent, name = posixpath.split(target.rstrip("/"))
-    if "${env:" in name or not name:
+    if "${env:" in name or not name or parent.endswith(":"):
         problem = f"is required, because `target.path: {target}` has no plain name at its end"
         raise KeyProblem(problem, key="work")
     return posixpath.join(parent, f".tidegate-{name}")
@@ -323,5 +324,5 @@ def refuse_work_inside(work: str, target: str) -> None:
     Raises:
         WorkInsideTarget: it is the target, or is below it.
     """
-    if lies_inside(work, target) or lies_inside(os.path.realpath(work), os.path.realpath(target)):
+    if lies_inside(work, target) or lies_inside(real_place(work), real_place(target)):
         raise WorkInsideTarget(work=work, target=target)

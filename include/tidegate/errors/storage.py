@@ -52,6 +52,43 @@ class StorageSilent(TransientError):
     template = "{path}: no answer: {problem}. Check that file system; the run is retried."
 
 
+class BucketMissing(TerminalError):
+    """A store has no bucket of this name."""
+
+    path: str
+    bucket: str
+    template = (
+        "{path}: expected the bucket '{bucket}', found none in the store. Make it, or correct the "
+        "address; if it is in another store, set `s3.endpoint`."
+    )
+
+
+class CredentialsMissing(TerminalError):
+    """Nothing says who asks a store."""
+
+    path: str
+    problem: str
+    template = (
+        "{path}: {problem}. Set `s3.connection` to an Airflow connection, `s3.access_key` and "
+        "`s3.secret_key` to `${{env:NAME}}`, or what AWS's own tools read, such as AWS_PROFILE."
+    )
+
+
+class CredentialsExpired(TransientError):
+    """The credentials were valid, and are not any more."""
+
+    path: str
+    problem: str
+    template = "{path}: {problem}. Renew the credentials; the run is retried with those of then."
+
+
+class StoreOptionWrong(TerminalError):
+    """A store cannot be reached as the pipeline file says."""
+
+    problem: str
+    template = "`s3`: {problem}. Correct the section, or the files and variables that it refers to."
+
+
 class WorkElsewhere(TerminalError):
     """The work directory is not on the target's file system: no rename can publish (PC-F03)."""
 

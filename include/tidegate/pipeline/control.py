@@ -38,7 +38,7 @@ from tidegate.pipeline.state.plan_files import has_plan, read_plan, read_splits
 from tidegate.pipeline.state.renewing import Renewing, renewing_windows
 from tidegate.pipeline.state.work import check_identity, check_owner
 from tidegate.pipeline.upkeep.report import Reporter
-from tidegate.storage import LocalStorage, Storage
+from tidegate.storage import Storage, Stores
 from tidegate.target.partitioning import Partitioning
 
 if TYPE_CHECKING:
@@ -438,7 +438,7 @@ def open_control(
         name_or_path: a pipeline's name, looked up in `TIDEGATE_PIPELINES`, or the path of its file.
         ledger: SQLAlchemy URL; by default `TIDEGATE_LEDGER`, else that of the home that
             `TIDEGATE_HOME` names or that is found from the folder of the file.
-        storage: where it writes; the local file system by default.
+        storage: where it writes; by default what the addresses of the file name.
         life_of: finds out whether another holder of a window or partition is alive; by default as
             far as this is possible without asking Airflow.
 
@@ -454,6 +454,6 @@ def open_control(
         config=config,
         roots=Roots.of(config),
         ledger=Ledger(engine, config.name),
-        storage=storage or LocalStorage(),
+        storage=storage or Stores.of(config.s3),
         life_of=life_of,
     )

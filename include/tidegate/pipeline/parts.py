@@ -254,7 +254,7 @@ class PipelineParts(PipelineControl):
 
     def looking(self) -> Self:
         """Return the same pipeline for looking only: files that it writes stay in memory."""
-        return replace(self, storage=Scratch())
+        return replace(self, storage=Scratch.of(self.config.s3))
 
     @keeping_ledger_open
     def adopt(self, now: datetime) -> None:

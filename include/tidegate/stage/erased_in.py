@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 
     from tidegate.model.erasure import Erasure
     from tidegate.model.part_format import PartFormat
+    from tidegate.storage import Storage
 
 
 def erased_in(
+    storage: Storage,
     path: str,
     form: PartFormat,
     erasures: Iterable[Erasure],
@@ -27,7 +29,8 @@ def erased_in(
     """Count the rows of a file that are erased; only the columns that tell are read.
 
     Args:
-        path: of the file.
+        storage: that has the file.
+        path: of it.
         form: how it was written.
         erasures: that name the rows.
         columns: of the file, as its plan had them; None: as the file says.
@@ -35,7 +38,7 @@ def erased_in(
     Raises:
         StandingFileUnreadable: the file is missing or damaged.
     """
-    with opened(path, form, columns) as file:
+    with opened(storage, path, form, columns) as file:
         erased = ErasedRows(erasures, file.schema)
         if not erased.columns:
             return 0
@@ -43,11 +46,14 @@ def erased_in(
         return sum(int(erased.mask(batch).sum()) for batch in batches)
 
 
-def tells(path: str, form: PartFormat, columns: pa.Schema | None, erasure: Erasure) -> bool:
+def tells(
+    storage: Storage, path: str, form: PartFormat, columns: pa.Schema | None, erasure: Erasure
+) -> bool:
     """Return whether the columns of a file tell which of its rows an erasure names.
 
     Args:
-        path: of the file.
+        storage: that has the file.
+        path: of it.
         form: how it was written.
         columns: of the file, as its plan had them; None: as the file says.
         erasure: that names rows.
@@ -55,11 +61,12 @@ def tells(path: str, form: PartFormat, columns: pa.Schema | None, erasure: Erasu
     Raises:
         StandingFileUnreadable: the file is missing or damaged.
     """
-    with opened(path, form, columns) as file:
+    with opened(storage, path, form, columns) as file:
         return untold(erasure, file.schema) is None
 
 
 def write_without(
+    storage: Storage,
     path: str,
     to: BinaryIO,
     form: PartFormat,
@@ -69,7 +76,8 @@ def write_without(
     """Write the rows of a file that are not erased; a file without rows if all are.
 
     Args:
-        path: of the file.
+        storage: that has the file.
+        path: of it.
         to: the new file, which is closed at the end.
         form: how the file was written, and the new one is.
         erasures: that name the rows.
@@ -79,7 +87,7 @@ def write_without(
         StandingFileUnreadable: the file is missing or damaged.
         StorageFull: no space is left (Transient).
     """
-    with opened(path, form, columns) as file:
+    with opened(storage, path, form, columns) as file:
         names = file.schema.names
         erased = ErasedRows(erasures, file.schema)
         writer = PartFileWriter(to, no_rows(file.schema), form)

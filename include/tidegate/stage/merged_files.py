@@ -131,7 +131,7 @@ class Merge:
         self._attempt = attempt
         columns = {item.path: item.columns for item in made_of.standing}
         columns |= dict.fromkeys(item.path for item in made_of.changes)
-        self._columns = _published_columns(columns, spec)
+        self._columns = _published_columns(storage, columns, spec)
         self._keys = spec.keys
         for key in spec.keys if made_of.changes else ():
             if key not in self._columns.names:
@@ -186,7 +186,7 @@ class Merge:
         return MergedFiles((), parts)
 
     def _counted(self, item: StandingFile) -> int:
-        with opened(item.path, self._spec.form) as file:
+        with opened(self._storage, item.path, self._spec.form) as file:
             return file.rows
 
     def _batches(
@@ -196,7 +196,7 @@ class Merge:
         told: pa.Schema | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """Read a file, by default with all of its columns."""
-        with opened(path, self._spec.form, told) as file:
+        with opened(self._storage, path, self._spec.form, told) as file:
             names = file.schema.names if columns is None else columns
             yield from file.batches(names, batch_rows(file, names))
 
@@ -384,11 +384,13 @@ def _chained(
         yield from changes.new_rows(BATCH_ROWS)
 
 
-def _published_columns(columns: Mapping[str, pa.Schema | None], spec: MergeSpec) -> pa.Schema:
+def _published_columns(
+    storage: Storage, columns: Mapping[str, pa.Schema | None], spec: MergeSpec
+) -> pa.Schema:
     """Return the columns of the revision, which hold the values of all files."""
     schemas = []
     for path, told in columns.items():
-        with opened(path, spec.form, told) as file:
+        with opened(storage, path, spec.form, told) as file:
             schemas.append((path, file.schema))
     whole = spec.unify(schemas)
     return pa.schema([column for column in whole if column.name not in spec.unpublished])

@@ -17,14 +17,18 @@ if TYPE_CHECKING:
 
     from tidegate.model.part_format import PartFormat
     from tidegate.physical.parts import PartRows
+    from tidegate.storage import Storage
 
 
 @contextmanager
-def opened(path: str, form: PartFormat, columns: pa.Schema | None = None) -> Iterator[PartRows]:
+def opened(
+    storage: Storage, path: str, form: PartFormat, columns: pa.Schema | None = None
+) -> Iterator[PartRows]:
     """Open a file.
 
     Args:
-        path: of a mounted file system.
+        storage: that has the file.
+        path: of it.
         form: how it was written.
         columns: as its plan had them; None: as the file says.
 
@@ -32,7 +36,7 @@ def opened(path: str, form: PartFormat, columns: pa.Schema | None = None) -> Ite
         StandingFileUnreadable: it is missing or damaged; that may be found while it is read.
     """
     try:
-        with open_part(path, form, columns) as rows:
+        with open_part(path, form, columns, storage) as rows:
             yield rows
     except (OSError, pa.ArrowException) as broken:
         raise (

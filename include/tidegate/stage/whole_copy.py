@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from tidegate.errors import SourceFileDamaged
 from tidegate.physical.parquet_footer import FileEnd
 
@@ -58,11 +56,11 @@ def copy_whole(storage: Storage, part: WholePart, path: str) -> None:
     finally:
         # Before the copy is judged: if the source changed, its own error is more precise.
         now = part.look_again()
-    if now is None or now.footer.end != decided or _end_of(path) != decided:
+    if now is None or now.footer.end != decided or _end_of(storage, path) != decided:
         problem = f"expected {decided.length} bytes and one footer while it is copied"
         raise SourceFileDamaged(path=part.file.path, problem=f"{problem}, found others")
 
 
-def _end_of(path: str) -> FileEnd:
-    with pa.OSFile(path) as copy:
+def _end_of(storage: Storage, path: str) -> FileEnd:
+    with storage.open_input(path) as copy:
         return FileEnd.of(copy)

@@ -1,26 +1,36 @@
-"""The only way to change files: the protocol of a store, and its implementations.
+"""The only way to files: the protocol of a store, and its implementations.
 
-Data files are opened for reading by their readers, as local files.
+Files of sources are opened by their readers.
 """
 
+from tidegate.storage.addresses import above, is_object, normal
 from tidegate.storage.calls import DirectoryEntry, OsCalls
 from tidegate.storage.local import LocalStorage
 from tidegate.storage.moves import has_to_move
+from tidegate.storage.placed import PlacedFile
 from tidegate.storage.places import below, same_file_system
 from tidegate.storage.protocol import Storage
 from tidegate.storage.refusals import silence_of
+from tidegate.storage.s3_client import S3Options
 from tidegate.storage.scratch import Scratch
+from tidegate.storage.stores import Stores
 from tidegate.storage.writable import check_writable
 
 __all__ = [
     "DirectoryEntry",
     "LocalStorage",
     "OsCalls",
+    "PlacedFile",
+    "S3Options",
     "Scratch",
     "Storage",
+    "Stores",
+    "above",
     "below",
     "check_writable",
     "has_to_move",
+    "is_object",
+    "normal",
     "same_file_system",
     "silence_of",
 ]

@@ -168,6 +168,11 @@ class LocalStorage(LocalFiles):
         except OSError as refused:
             raise refusal(path, refused) from refused
 
+    def delete_all(self, paths: Iterable[str]) -> None:
+        """Remove several files; see `delete`."""
+        for path in paths:
+            self.delete(path)
+
     def delete_tree(self, path: str) -> None:
         """Remove a directory and everything below it; nothing happens if there is none."""
         for entry in self._scan(path):

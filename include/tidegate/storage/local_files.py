@@ -19,7 +19,9 @@ from tidegate.storage.refusals import refusal
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Hashable, Iterator
+    from collections.abc import Hashable, Iterable, Iterator, Mapping
+
+    import pyarrow as pa
 
 _HASH_CHUNK = 1 << 20
 
@@ -44,6 +46,17 @@ class LocalFiles:
         except OSError as refused:
             raise refusal(path, refused) from refused
 
+    def open_input(self, path: str) -> pa.NativeFile:
+        """Open a file for reading any part of it.
+
+        Raises:
+            OSError: it cannot be read; a `FileNotFoundError` if there is none.
+        """
+        import pyarrow as pa
+
+        # One with a descriptor, which decoding with a pushed filter needs.
+        return pa.OSFile(path)
+
     def exists(self, path: str) -> bool:
         """Return whether there is a file, a directory or a link.
 
@@ -60,6 +73,10 @@ class LocalFiles:
         """
         found = self._status(path)
         return found.st_size if found else None
+
+    def lengths(self, paths: Iterable[str]) -> Mapping[str, int | None]:
+        """Return the sizes of several files; see `length`."""
+        return {path: self.length(path) for path in paths}
 
     def modified(self, path: str) -> datetime | None:
         """Return when a file was last changed, None if there is none.

@@ -1,10 +1,11 @@
-"""Resolve paths: below a root or outside it, on one file system or two."""
+"""Resolve paths: below a root or outside it, on one file system, store, or two."""
 
 from __future__ import annotations
 
 import os
 
 from tidegate.errors import PathEscapes
+from tidegate.storage.addresses import is_object, normal
 from tidegate.storage.refusals import refusal
 
 
@@ -22,7 +23,12 @@ def below(root: str, path: str) -> str:
 
 
 def same_file_system(one: str, other: str) -> bool:
-    """Return whether a rename works between two paths, by their nearest existing parents."""
+    """Return whether a file can be moved between two paths as a whole.
+
+    On disks a rename can if their nearest existing parents are on one file system.
+    """
+    if is_object(one) or is_object(other):
+        return is_object(one) and is_object(other)
     return _device(one) == _device(other)
 
 
@@ -38,6 +44,8 @@ def _device(path: str) -> int:
 
 def real_path_of(path: str) -> str:
     """Resolve all links of a path, whether or not it exists."""
+    if is_object(path):
+        return normal(path)
     try:
         return os.path.realpath(path, strict=True)
     except FileNotFoundError:

@@ -7,15 +7,25 @@ from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 if TYPE_CHECKING:
     import contextlib
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
     from datetime import datetime
+
+    import pyarrow as pa
 
 
 class Storage(Hashable, Protocol):
-    """A file system, as Tidegate uses it; equal storages have the same files."""
+    """File systems and stores, as Tidegate uses them; equal storages have the same files."""
 
     def read_bytes(self, path: str) -> bytes:
         """Read a whole small file."""
+        ...
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        """Open a file for reading any part of it.
+
+        Raises:
+            OSError: it cannot be read; a `FileNotFoundError` if there is none.
+        """
         ...
 
     def exists(self, path: str) -> bool:
@@ -24,6 +34,10 @@ class Storage(Hashable, Protocol):
 
     def length(self, path: str) -> int | None:
         """Return a file's size in bytes, None if there is none."""
+        ...
+
+    def lengths(self, paths: Iterable[str]) -> Mapping[str, int | None]:
+        """Return the sizes of several files; see `length`."""
         ...
 
     def modified(self, path: str) -> datetime | None:
@@ -80,6 +94,10 @@ class Storage(Hashable, Protocol):
 
     def delete(self, path: str) -> None:
         """Remove a file, if there is one."""
+        ...
+
+    def delete_all(self, paths: Iterable[str]) -> None:
+        """Remove several files; see `delete`."""
         ...
 
     def delete_tree(self, path: str) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from tidegate.storage.local import LocalStorage
+from tidegate.storage.stores import Stores
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
 
 @dataclass(frozen=True)
-class Scratch(LocalStorage):
+class Scratch(Stores):
     """Keeps files that are written once in memory, to look at what would happen."""
 
     written: dict[str, bytes] = field(default_factory=dict, compare=False)

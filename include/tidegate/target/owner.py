@@ -27,6 +27,7 @@ from tidegate.errors import (
     WorkUnfit,
 )
 from tidegate.model.wire import pretty
+from tidegate.storage import above, normal
 from tidegate.target.marker import marked_by
 from tidegate.target.retired import retirements
 
@@ -176,7 +177,7 @@ class Grounds:
         told = self.work
         if above is not None:
             way = str(above.get("work"))
-            told = posixpath.normpath(f"{self.storage.real_path(self.target)}/{way}")
+            told = normal(f"{self.storage.real_path(self.target)}/{way}")
         fits = told in {self.work, self.storage.real_path(self.work)}
         return Claims(_owner(above), _owner(beside), told, fits)
 
@@ -286,11 +287,7 @@ class Grounds:
 
 def folders_above(storage: Storage, place: str) -> tuple[str, ...]:
     """Return the directories that a place is in, by real path, the innermost first."""
-    found, folder = [], posixpath.dirname(storage.real_path(place))
-    while folder != posixpath.dirname(folder):
-        found.append(folder)
-        folder = posixpath.dirname(folder)
-    return tuple(found)
+    return tuple(folder for folder in above(storage.real_path(place)) if folder != "/")
 
 
 def owner_of_work(storage: Storage, path: str) -> Owner | None:

@@ -1011,12 +1011,36 @@ MISTAKES = {
         5,
         "unknown value 'xls'; known: parquet, orc, csv, json, avro",
     ),
-    "target in a store": (
-        "target: {path: 's3://x/y'}",
+    "target in a store of another kind": (
+        "target: {path: 'gs://x/y'}",
         "target.path",
         5,
-        "'s3://x/y': s3:// is not in this version of Tidegate; "
-        "write a path of a mounted file system",
+        "'gs://x/y': gs:// is not in this version of Tidegate; "
+        "write a path of a mounted file system, or s3://",
+    ),
+    "target that is a bucket": (
+        "target: {path: 's3://x'}",
+        "target.work",
+        5,
+        "is required, because `target.path: s3://x` has no plain name at its end",
+    ),
+    "secret in plain text": (
+        "s3: {access_key: A, secret_key: B}",
+        "s3.secret_key",
+        9,
+        "is written in plain text; write `${env:NAME}` and set the variable",
+    ),
+    "half a pair of keys": (
+        "s3: {access_key: A}",
+        "s3.secret_key",
+        9,
+        "is required, because the other half of the pair is given",
+    ),
+    "address of a store": (
+        "s3: {endpoint: store.example}",
+        "s3.endpoint",
+        9,
+        "expected `https://host` or `http://host:port`, found 'store.example'",
     ),
     "unknown function": (
         "target: {path: /x, partition_by: {dt: days(at)}}",

@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING, BinaryIO
 from tidegate.errors import ColumnUnfit
 from tidegate.model.part_format import PARQUET, PartFormat
 from tidegate.physical.parts.protocol import PartKind, PartRows, PartWriter
+from tidegate.storage import PlacedFile, Stores
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     import pyarrow as pa
+
+    from tidegate.storage import Storage
 
 __all__ = [
     "PartFiles",
@@ -41,6 +44,10 @@ _MODULES: Mapping[str, str] = MappingProxyType(
     }
 )
 """Format → the module with its `KIND`. The others are not imported."""
+
+
+_ANY = Stores()
+"""Reaches what needs no options of a pipeline file."""
 
 
 @functools.cache
@@ -71,19 +78,22 @@ def begin_part(file: BinaryIO, first: pa.RecordBatch, form: PartFormat) -> PartW
     return part_kind(form.name).writer(file, first, form)
 
 
-def open_part(path: str, form: PartFormat, columns: pa.Schema | None = None) -> PartRows:
+def open_part(
+    path: str, form: PartFormat, columns: pa.Schema | None = None, storage: Storage = _ANY
+) -> PartRows:
     """Open a part file, staged or published, for reading in bounded batches.
 
     Args:
-        path: of a mounted file system.
+        path: of the file.
         form: format and options of the table; the file's name tells its own compression.
         columns: the columns of the file in its order, with the types that its plan had. None: as
             the file says, which files of text do not (`FormatKind.has_columns`).
+        storage: that has the file.
 
     Raises:
         OSError, pa.ArrowException: it is not such a file.
     """
-    return part_kind(form.name).rows(path, form.of_file(path), columns)
+    return part_kind(form.name).rows(PlacedFile(storage, path), form.of_file(path), columns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +103,9 @@ class PartFiles:
     form: PartFormat = PARQUET
     columns: Mapping[str, pa.Schema | None] = field(default_factory=dict)
     """Path → the columns that the plan of a file had, where the file does not say them."""
+    storage: Storage = _ANY
+    """Has the files."""
 
     def __call__(self, path: str) -> PartRows:
         """Open a file; see `open_part`."""
-        return open_part(path, self.form, self.columns.get(path))
+        return open_part(path, self.form, self.columns.get(path), self.storage)

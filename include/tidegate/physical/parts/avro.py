@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from tidegate.model.part_format import PartFormat
     from tidegate.physical.parts.protocol import PartKind
+    from tidegate.storage import PlacedFile
 
 _BLOCK_ROWS = 1 << 14
 _BLOCK_BYTES = 1 << 20
@@ -47,10 +48,12 @@ class AvroParts:
         """Begin a file."""
         return AvroWriter(file, first.schema, form.compression)
 
-    def rows(self, path: str, form: PartFormat, columns: pa.Schema | None) -> PhysicalPartRows:
+    def rows(
+        self, file: PlacedFile, form: PartFormat, columns: pa.Schema | None
+    ) -> PhysicalPartRows:
         """Open a file; Avro knows fewer types than Arrow, such as two widths of numbers."""
         del form
-        return PhysicalPartRows(AvroRows, path, columns)
+        return PhysicalPartRows(AvroRows, file, columns)
 
     def dataset_format(self, form: PartFormat, columns: pa.Schema) -> ds.FileFormat | None:
         """Return None: Arrow has none that reads all types that are written."""

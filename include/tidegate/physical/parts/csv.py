@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from tidegate.model.part_format import PartFormat
     from tidegate.physical.parts.protocol import PartKind
+    from tidegate.storage import PlacedFile
 
 
 class CsvParts:
@@ -43,13 +44,13 @@ class CsvParts:
         """Begin a file."""
         return CsvWriter(file, first.schema, form)
 
-    def rows(self, path: str, form: PartFormat, columns: pa.Schema | None) -> TextRows:
+    def rows(self, file: PlacedFile, form: PartFormat, columns: pa.Schema | None) -> TextRows:
         """Open a file, whose columns have to be told."""
         if columns is None:
-            problem = f"nothing tells the columns of {path}"
+            problem = f"nothing tells the columns of {file.path}"
             raise pa.ArrowInvalid(problem)
         names = columns.names
-        return TextRows(path, columns, lambda wanted: _parsed(path, form, names, wanted))
+        return TextRows(file, columns, lambda wanted: _parsed(file, form, names, wanted))
 
     def dataset_format(self, form: PartFormat, columns: pa.Schema) -> ds.FileFormat | None:
         """Return Arrow's own, with what the files do not say; it knows no names that end in zst."""
@@ -134,21 +135,21 @@ def _options(
 
 
 def _parsed(
-    path: str, form: PartFormat, names: list[str], wanted: pa.Schema
+    placed: PlacedFile, form: PartFormat, names: list[str], wanted: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     told = pa.schema([pa.field(field.name, as_spelled(field.type)) for field in wanted])
-    if not _csv(form).header and not _has_text(path, form):
+    if not _csv(form).header and not _has_text(placed, form):
         # Arrow refuses a file without any byte.
         return
-    with opened_text(path, form.compression) as file:
+    with opened_text(placed, form.compression) as file:
         reader = csv.open_csv(file, **_options(form, names, told, wanted.names))
         for batch in reader:
             if batch.num_rows:
                 yield batch.select(wanted.names).cast(wanted)
 
 
-def _has_text(path: str, form: PartFormat) -> bool:
-    with opened_text(path, form.compression) as file:
+def _has_text(placed: PlacedFile, form: PartFormat) -> bool:
+    with opened_text(placed, form.compression) as file:
         return bool(file.read(1))
 
 

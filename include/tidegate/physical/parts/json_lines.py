@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
     from tidegate.model.part_format import PartFormat
     from tidegate.physical.parts.protocol import PartKind, Unfit
+    from tidegate.storage import PlacedFile
 
 
 class JsonParts:
@@ -44,12 +45,12 @@ class JsonParts:
         del first
         return JsonWriter(file, form)
 
-    def rows(self, path: str, form: PartFormat, columns: pa.Schema | None) -> TextRows:
+    def rows(self, file: PlacedFile, form: PartFormat, columns: pa.Schema | None) -> TextRows:
         """Open a file, whose columns have to be told: a decimal or a time is a text in it."""
         if columns is None:
-            problem = f"nothing tells the columns of {path}"
+            problem = f"nothing tells the columns of {file.path}"
             raise pa.ArrowInvalid(problem)
-        return TextRows(path, columns, lambda wanted: _parsed(path, form, wanted))
+        return TextRows(file, columns, lambda wanted: _parsed(file, form, wanted))
 
     def dataset_format(self, form: PartFormat, columns: pa.Schema) -> ds.FileFormat | None:
         """Return None: Arrow has none that reads all types that are written."""
@@ -100,12 +101,12 @@ def _not_finite(values: pl.Expr, kind: Any) -> pl.Expr | None:
     return values.is_finite().not_() if isinstance(kind, pl.Float32 | pl.Float64) else None
 
 
-def _parsed(path: str, form: PartFormat, wanted: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _parsed(placed: PlacedFile, form: PartFormat, wanted: pa.Schema) -> Iterator[pa.RecordBatch]:
     told = pa.schema([pa.field(field.name, read_as(field.type)) for field in wanted])
     full = pa.schema([pa.field(field.name, as_spelled(field.type)) for field in wanted])
-    if not _has_rows(path, form):
+    if not _has_rows(placed, form):
         return
-    with opened_text(path, form.compression) as file:
+    with opened_text(placed, form.compression) as file:
         reader = json_reader.open_json(
             file,
             read_options=json_reader.ReadOptions(use_threads=False, block_size=BLOCK_BYTES),
@@ -118,9 +119,9 @@ def _parsed(path: str, form: PartFormat, wanted: pa.Schema) -> Iterator[pa.Recor
                 yield batch.select(wanted.names).cast(full).cast(wanted)
 
 
-def _has_rows(path: str, form: PartFormat) -> bool:
+def _has_rows(placed: PlacedFile, form: PartFormat) -> bool:
     """Return whether there is more than the empty line of a file without rows."""
-    with opened_text(path, form.compression) as file:
+    with opened_text(placed, form.compression) as file:
         return bool(file.read(2).strip())
 
 

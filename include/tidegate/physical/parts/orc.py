@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from tidegate.model.part_format import PartFormat
     from tidegate.physical.parts.protocol import PartKind, Unfit
+    from tidegate.storage import PlacedFile
 
 _PER_SECOND = {"ms": 10**3, "us": 10**6, "ns": 10**9}
 _LEAST_SECOND = -9_223_286_400
@@ -45,10 +46,12 @@ class OrcParts:
         """Begin a file."""
         return OrcWriter(file, first, form.compression, is_read_back=bool(form.is_read_back))
 
-    def rows(self, path: str, form: PartFormat, columns: pa.Schema | None) -> PhysicalPartRows:
+    def rows(
+        self, file: PlacedFile, form: PartFormat, columns: pa.Schema | None
+    ) -> PhysicalPartRows:
         """Open a file; ORC knows fewer types than Arrow, such as times in nanoseconds only."""
         del form
-        return PhysicalPartRows(OrcRows, path, columns)
+        return PhysicalPartRows(OrcRows, file, columns)
 
     def dataset_format(self, form: PartFormat, columns: pa.Schema) -> ds.FileFormat:
         """Return Arrow's own."""

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 
 from tidegate.physical.arrays import integer_column
 from tidegate.physical.protocol import BATCH_ROWS, counted_rows
+from tidegate.storage import is_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from tidegate.model.part_format import PartFormat
     from tidegate.model.sort_key import SortKey
     from tidegate.physical.parts.protocol import PartKind, Unfit
+    from tidegate.storage import PlacedFile
 
 _LEVELS = {"gzip": 6}
 """Arrow's own takes many times as long for a few percent."""
@@ -46,10 +48,12 @@ class ParquetParts:
         """Begin a file; the first row group decides which columns get a dictionary."""
         return ParquetWriter(file, first, form.compression, form.sorted_by or ())
 
-    def rows(self, path: str, form: PartFormat, columns: pa.Schema | None) -> ParquetPartRows:
+    def rows(
+        self, file: PlacedFile, form: PartFormat, columns: pa.Schema | None
+    ) -> ParquetPartRows:
         """Open a file, which knows its columns best."""
         del form, columns
-        return ParquetPartRows(path)
+        return ParquetPartRows(file)
 
     def dataset_format(self, form: PartFormat, columns: pa.Schema) -> ds.FileFormat:
         """Return Arrow's own."""
@@ -105,8 +109,15 @@ class ParquetPartRows:
     _LEAST_VALUE_BYTES = 8
     """The least memory that a value needs, however well the file packs it."""
 
-    def __init__(self, path: str) -> None:
-        self._file = pq.ParquetFile(path)
+    def __init__(self, file: PlacedFile) -> None:
+        opened = file.open()
+        try:
+            # Ranges of a store that are near one another are fetched at once.
+            self._file = pq.ParquetFile(opened, pre_buffer=is_object(file.path))
+        except BaseException:
+            opened.close()
+            raise
+        self._opened = opened
 
     @property
     def schema(self) -> pa.Schema:
@@ -152,6 +163,7 @@ class ParquetPartRows:
     def __exit__(self, *exception: object) -> None:
         """Close the file."""
         self._file.close()
+        self._opened.close()
 
 
 def sorting_columns(

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from tidegate.physical.protocol import PhysicalRows
+    from tidegate.storage import PlacedFile
 
 
 class PhysicalPartRows:
@@ -20,14 +21,17 @@ class PhysicalPartRows:
 
     Args:
         opened: the reader of the format.
-        path: of the file.
+        placed: where the file is.
         columns: what they are read as; None: as the file has them.
     """
 
     def __init__(
-        self, opened: Callable[[pa.NativeFile], PhysicalRows], path: str, columns: pa.Schema | None
+        self,
+        opened: Callable[[pa.NativeFile], PhysicalRows],
+        placed: PlacedFile,
+        columns: pa.Schema | None,
     ) -> None:
-        file = pa.OSFile(path)
+        file = placed.open()
         self._size = file.size()
         try:
             self._rows = opened(file)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pyarrow.dataset as ds
 
     from tidegate.model.part_format import PartFormat
+    from tidegate.storage import PlacedFile
 
 
 @dataclass(frozen=True)
@@ -92,11 +93,11 @@ class PartKind(Protocol):
         """
         ...
 
-    def rows(self, path: str, form: PartFormat, columns: pa.Schema | None) -> PartRows:
+    def rows(self, file: PlacedFile, form: PartFormat, columns: pa.Schema | None) -> PartRows:
         """Open a file.
 
         Args:
-            path: of a mounted file system.
+            file: where it is.
             form: how the file was written.
             columns: the columns that the plan of the file had. None: as the file says, which it
                 must, by `FormatKind.has_columns`.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
@@ -14,23 +13,26 @@ from tidegate.physical.protocol import BATCH_ROWS, counted_rows
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from tidegate.storage import PlacedFile
+
 
 class TextRows:
     """See `PartRows`.
 
     Args:
-        path: of the file.
+        file: where it is.
         columns: those of its plan.
         parse: reads some of the columns of the file, at least one, from the beginning.
     """
 
     def __init__(
         self,
-        path: str,
+        file: PlacedFile,
         columns: pa.Schema,
         parse: Callable[[pa.Schema], Iterator[pa.RecordBatch]],
     ) -> None:
-        self._size = Path(path).stat().st_size
+        with file.open() as opened:
+            self._size = opened.size()
         self._schema = stored_schema(columns)
         self._parse = parse
 

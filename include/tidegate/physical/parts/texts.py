@@ -19,6 +19,8 @@ from tidegate.physical.parts.types import is_list, is_odd, unfit
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from tidegate.storage import PlacedFile
+
 _DIGITS = {"ms": 3, "us": 6, "ns": 9}
 _GZIP_LEVEL = 6
 """The usual one; that of Arrow takes three times as long for a few percent."""
@@ -76,9 +78,9 @@ _STREAMS: Mapping[str, Callable[[BinaryIO], Any]] = MappingProxyType(
 )
 
 
-def opened_text(path: str, compression: str) -> pa.NativeFile:
+def opened_text(placed: PlacedFile, compression: str) -> pa.NativeFile:
     """Open a file of text for reading from its beginning."""
-    file = pa.OSFile(path)
+    file = placed.open()
     if compression == NO_COMPRESSION:
         return file
     return pa.CompressedInputStream(file, compression)

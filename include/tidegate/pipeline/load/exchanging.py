@@ -118,7 +118,7 @@ def read_bucket(
         lost = "no file" if found is None else f"{found} bytes"
         raise ExchangeFileLost(path=path, expected=file.length, found=lost)
     try:
-        with pa.OSFile(path) as opened:
+        with storage.open_input(path) as opened:
             yield from gather(opened, bucket, buckets, file.path)
     except (OSError, pa.ArrowException) as damaged:
         raise ExchangeFileLost(path=path, expected=file.length, found=str(damaged)) from damaged

@@ -75,7 +75,9 @@ class StandingRows:
         folder, columns, lacking = self.roots.partition(partition), self._columns(standing), 0
         for file in standing.content:
             path = f"{folder}/{file.name}"
-            lacking += not tells(path, self._form(file), columns[file.name], erasure)
+            lacking += not tells(
+                self.units.storage, path, self._form(file), columns[file.name], erasure
+            )
         return lacking
 
     def erase(
@@ -139,7 +141,11 @@ class StandingRows:
         columns = self._columns(standing)
         rows = {
             file.name: erased_in(
-                f"{folder}/{file.name}", self._form(file), erasures, columns[file.name]
+                self.units.storage,
+                f"{folder}/{file.name}",
+                self._form(file),
+                erasures,
+                columns[file.name],
             )
             for file in standing.content
         }
@@ -159,7 +165,7 @@ class StandingRows:
             made += self._made(partition, file, path, columns[file.name], erasures)
         for part in parts:
             path = f"{self.roots.work}/{part.staged}"
-            has_rows = erased_in(path, self._form(part), erasures)
+            has_rows = erased_in(self.units.storage, path, self._form(part), erasures)
             made += self._made(partition, part, path, None, erasures) if has_rows else [part]
         following = Publication(
             partition=partition,

@@ -79,7 +79,7 @@ class Gatekeeper:
         planned = functools.partial(self.contents.planned_columns, partition)
         form = self.config.target.part_format
         told = () if form.kind.has_columns else self.contents.columns_of(publication)
-        parts = PartFiles(form, dict(zip(files, told, strict=False)))
+        parts = PartFiles(form, dict(zip(files, told, strict=False)), self.storage)
         content = GateInput(partition, files, unified, planned, parts)
         if suite is not None:
             # Not counted: it says nothing of the suite.

@@ -207,7 +207,7 @@ class Undoer:
         adds = replace(following, content=following.adds)
         columns = self.contents.columns_of(adds) if planned else [None] * len(following.adds)
         for file, told in zip(following.adds, columns, strict=True):
-            rows = erased_in(found[file], form.of_file(file.name), named, told)
+            rows = erased_in(self.storage, found[file], form.of_file(file.name), named, told)
             if rows:
                 raise ErasureUnfinished(
                     pipeline=self.ledger.name,

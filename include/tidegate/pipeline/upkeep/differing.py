@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from tidegate.model.publication import PublishedFile
     from tidegate.physical.protocol import PhysicalRows
     from tidegate.pipeline.upkeep.revision_files import RevisionFiles
+    from tidegate.storage import Storage
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ class Differ:
         while True:
             path = self.files.path(partition, revision, file)
             try:
-                return _opened(path)
+                return _opened(self.files.storage, path)
             except FileNotFoundError:
                 # A commit moved it in the meantime, or a sweep deleted it.
                 continue
@@ -110,10 +111,8 @@ def _identity(file: PublishedFile) -> tuple[str, str]:
     return file.name, file.sha256
 
 
-def _opened(path: str) -> PhysicalRows:
-    import pyarrow as pa
-
+def _opened(storage: Storage, path: str) -> PhysicalRows:
     file_format = form_of_name(path).name
     if file_format not in FORMATS:
         raise FormatNotCompared(path=path, format=file_format)
-    return open_rows(pa.OSFile(path), file_format)
+    return open_rows(storage.open_input(path), file_format)

@@ -147,7 +147,7 @@ class KeptRows:
         rows, done = None, _DELETED
         try:
             if columns is not None or form.kind.has_columns:
-                rows = erased_in(path, form, named, columns)
+                rows = erased_in(self.storage, path, form, named, columns)
         except StandingFileUnreadable:
             # Half a file of a process that died, or one of rows on their way between tasks: what
             # somebody is writing was left alone.
@@ -170,13 +170,13 @@ class KeptRows:
         """Write a file that nobody publishes without erased rows, under its name."""
         form, columns = self.forms.of(path)
         try:
-            rows = erased_in(path, form, named, columns)
+            rows = erased_in(self.storage, path, form, named, columns)
             if not rows:
                 return
             folder, name = posixpath.split(path)
             # Another process may be writing the same file anew.
             new = f"{folder}/.{name}.{os.urandom(4).hex()}{_NEW}"
-            write_without(path, self.storage.open_new(new), form, named, columns)
+            write_without(self.storage, path, self.storage.open_new(new), form, named, columns)
             self.storage.sync(new)
             # In one step: at no moment has the only copy a name that is taken for rubbish.
             self.storage.replace(new, path)

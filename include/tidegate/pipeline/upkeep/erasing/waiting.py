@@ -68,7 +68,7 @@ class WaitingRows:
             StandingFileUnreadable: a file is damaged.
         """
         return sum(
-            not tells(path, *self.forms.of(path), erasure)
+            not tells(self.storage, path, *self.forms.of(path), erasure)
             for brought in coming(item)
             for part in self.contents.parts_of(brought)
             if self.storage.exists(path := f"{self.roots.work}/{part.staged}")
@@ -86,7 +86,7 @@ class WaitingRows:
         if not self.storage.exists(path):
             return 0
         form, columns = self.forms.of(path)
-        return erased_in(path, form, named, columns)
+        return erased_in(self.storage, path, form, named, columns)
 
     def read_again(
         self,

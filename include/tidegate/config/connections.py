@@ -1,0 +1,81 @@
+"""Connections of Airflow, where their id stands for credentials in a pipeline file.
+
+Without Airflow they are found as Airflow spells them: `AIRFLOW_CONN_<ID>`, as a URI or as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from tidegate.errors import SecretMissing
+
+_PREFIX = "AIRFLOW_CONN_"
+
+
+@dataclass(frozen=True)
+class Connection:
+    """A connection of Airflow; its text shows no secret."""
+
+    login: str | None = None
+    password: str | None = field(default=None, repr=False)
+    extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+Asked = Callable[[str], Connection | None]
+_askers: list[Asked] = []
+"""Ways to find a connection that only a process of Airflow has."""
+
+
+def ask_airflow(asker: Asked) -> None:
+    """Find connections by Airflow's own means first; called where Airflow runs."""
+    _askers[:] = [asker]
+
+
+def airflow_connection(name: str, key: str) -> Connection:
+    """Return a connection by its id.
+
+    Args:
+        name: the id.
+        key: of the pipeline file that has it, for the error.
+
+    Raises:
+        SecretMissing: there is none, or its variable cannot be read.
+    """
+    for asker in _askers:
+        found = asker(name)
+        if found is not None:
+            return found
+    variable = f"{_PREFIX}{name.upper()}"
+    text = os.environ.get(variable)
+    read = _read(text) if text is not None else None
+    if read is None:
+        raise SecretMissing(name=variable, key=key, host=socket.gethostname(), process=os.getpid())
+    return read
+
+
+def _read(text: str) -> Connection | None:
+    if text.lstrip().startswith("{"):
+        try:
+            raw = json.loads(text)
+            extra = raw.get("extra") or {}
+            extra = json.loads(extra) if isinstance(extra, str) else extra
+        except (ValueError, AttributeError):
+            return None
+        return Connection(raw.get("login"), raw.get("password"), dict(extra))
+    place = urlsplit(text)
+    if not place.scheme:
+        return None
+    extra = dict(parse_qsl(place.query))
+    if "__extra__" in extra:
+        try:
+            extra = json.loads(extra["__extra__"])
+        except ValueError:
+            return None
+    login = unquote(place.username) if place.username else None
+    return Connection(login, unquote(place.password) if place.password else None, extra)

@@ -1,0 +1,159 @@
+"""A store that speaks the protocol of S3: the verbs of a file system, by its requests.
+
+Paths are addresses, `s3://bucket/key`. There are no directories, and what was written survives.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+from tidegate.errors import FileExistsAlready, SourceFileGone, StorageDenied
+from tidegate.storage.s3_client import refusals_named
+from tidegate.storage.s3_files import S3Files
+from tidegate.storage.s3_lease import S3Lease, check_leases
+from tidegate.storage.s3_writing import PARTS, WRITER, NewObject, complete_new, writer_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+_COPIED_WHOLE = 5 << 30
+"""The largest object that one request copies."""
+_COPIED_PART = 512 << 20
+
+
+@dataclass(frozen=True)
+class S3Storage(S3Files):
+    """A store with objects instead of files.
+
+    Failure: every object appears whole or not at all. A request whose answer is lost is asked
+    again; what it did the first time is recognised.
+    """
+
+    def write_once(
+        self, path: str, content: bytes | Iterable[bytes], scratch: str | None = None
+    ) -> bool:
+        """Write an object unless its name is taken: the first writer wins.
+
+        Returns:
+            False if the name was taken; nothing was changed then.
+        """
+        del scratch
+        check_leases()
+        try:
+            with NewObject(self.calls, path) as file:
+                for block in (content,) if isinstance(content, bytes) else content:
+                    file.write(block)
+        except FileExistsAlready:
+            return False
+        return True
+
+    def open_new(self, path: str) -> BinaryIO:
+        """Open a new object for writing; it is there once it is closed."""
+        check_leases()
+        return cast("BinaryIO", NewObject(self.calls, path))
+
+    def copy_new(self, source: str, target: str) -> None:
+        """Copy an object to a new one, inside the store.
+
+        Raises:
+            SourceFileGone: there is no object to copy.
+            FileExistsAlready: the name is taken.
+        """
+        check_leases()
+        found = self._head(source)
+        if found is None:
+            raise SourceFileGone(path=source)
+        writer = os.urandom(8).hex()
+        with refusals_named(target):
+            # Not every store knows the condition for copies.
+            if writer_of(self.calls, target) is not None:
+                raise FileExistsAlready(path=target)
+        size = int(found["ContentLength"])
+        if size > _COPIED_WHOLE:
+            self._copy_parts(source, target, size, writer)
+            return
+        with refusals_named(target):
+            self.calls.copy(
+                source,
+                target,
+                CopySourceIfMatch=found["ETag"],
+                Metadata={WRITER: writer},
+                MetadataDirective="REPLACE",
+            )
+
+    def _copy_parts(self, source: str, target: str, size: int, writer: str) -> None:
+        step = max(_COPIED_PART, -(-size // PARTS))
+        with refusals_named(target):
+            upload = self.calls.begin_upload(target, {WRITER: writer})
+            spans = [range(at, min(at + step, size)) for at in range(0, size, step)]
+            tags = [
+                self.calls.copy_part(source, target, upload, number, span)
+                for number, span in enumerate(spans, start=1)
+            ]
+        complete_new(self.calls, target, upload, tags, writer)
+
+    def link_new(self, source: str, target: str) -> None:
+        """Give an object a second name, by a copy: the old name is deleted afterwards (PC-F38)."""
+        self.copy_new(source, target)
+
+    def replace(self, source: str, target: str) -> None:
+        """Put an object in the place of another one; the name always has one of them.
+
+        Raises:
+            SourceFileGone: there is no new object; the old one stays.
+        """
+        check_leases()
+        if self._head(source) is None:
+            raise SourceFileGone(path=source)
+        with refusals_named(target):
+            self.calls.copy(source, target)
+            self.calls.delete(source)
+
+    def delete(self, path: str) -> None:
+        """Remove an object; nothing happens if there is none."""
+        check_leases()
+        with refusals_named(path):
+            self.calls.delete(path)
+
+    def delete_all(self, paths: Iterable[str]) -> None:
+        """Remove several objects.
+
+        Raises:
+            StorageDenied: the store does not remove one of them.
+        """
+        check_leases()
+        buckets: dict[str, list[str]] = {}
+        for path in paths:
+            buckets.setdefault(path.split("/", 3)[2], []).append(path)
+        for bucket, names in buckets.items():
+            with refusals_named(names[0]):
+                for refused in self.calls.delete_many(names):
+                    problem = f"{refused.get('Code')}: {refused.get('Message')}"
+                    path = f"s3://{bucket}/{refused.get('Key')}"
+                    raise StorageDenied(path=path, problem=problem)
+
+    def delete_tree(self, path: str) -> None:
+        """Remove every object below an address."""
+        self.delete_all(f"{path}/{name}" for name in self.list_files(path))
+
+    def make_dirs(self, path: str, *, synced: bool = True) -> None:
+        """Do nothing: there are no directories."""
+
+    def sync(self, path: str) -> None:
+        """Do nothing: what a store has answered survives."""
+
+    def sync_all(self, root: str, names: Iterable[str]) -> None:
+        """Do nothing; see `sync`."""
+
+    @contextlib.contextmanager
+    def lock(self, path: str, holder: str) -> Iterator[None]:
+        """Hold an exclusive lock, which expires when its process is gone; see `S3Lease`.
+
+        Raises:
+            PartitionBusy: another process holds it, or this one was late to renew it (Transient).
+        """
+        with S3Lease(self.calls, path, holder).held():
+            yield

@@ -1,0 +1,203 @@
+"""Reach a store that speaks the protocol of S3: its address, credentials and refusals."""
+
+from __future__ import annotations
+
+import functools
+import os
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from tidegate.config import S3Config, airflow_connection, resolve_secret
+from tidegate.errors import (
+    BucketMissing,
+    CredentialsExpired,
+    CredentialsMissing,
+    StorageDenied,
+    StorageSilent,
+    StoreOptionWrong,
+    TidegateError,
+)
+from tidegate.storage.addresses import named
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MISSING = frozenset({"404", "NoSuchKey", "NotFound"})
+"""What a store says of an object that is not there."""
+TAKEN = frozenset({"412", "PreconditionFailed", "409", "ConditionalRequestConflict"})
+"""What it says where the condition of a request does not hold, or may not any more."""
+_EXPIRED = frozenset(
+    {"ExpiredToken", "ExpiredTokenException", "RequestExpired", "TokenRefreshRequired"}
+)
+_BUSY = frozenset(
+    {
+        "SlowDown",
+        "RequestTimeout",
+        "InternalError",
+        "ServiceUnavailable",
+        "Throttling",
+        "ThrottlingException",
+        "TooManyRequests",
+        "ConditionalRequestConflict",
+        "OperationAborted",
+        "PreconditionFailed",
+    }
+)
+_FIRST_BUSY_STATUS = 500
+_TOO_MANY = 429
+_ATTEMPTS = 6
+_CONNECT_SECONDS = 10
+_READ_SECONDS = 60
+_CONNECTIONS = 32
+_KEYS = ("endpoint", "region", "profile", "access_key", "secret_key", "session_token")
+
+
+@dataclass(frozen=True)
+class S3Options:
+    """How a store is reached; texts may have `${env:NAME}`, which is resolved where it is used.
+
+    What is not given is found as the AWS command line finds it: variables, files, the machine's or
+    the pod's role.
+    """
+
+    endpoint: str | None = None
+    region: str | None = None
+    profile: str | None = None
+    access_key: str | None = None
+    secret_key: str | None = None
+    session_token: str | None = None
+    connection: str | None = None
+    """Id of an Airflow connection of type `aws`, which has the other keys."""
+
+    @classmethod
+    def of(cls, said: S3Config) -> S3Options:
+        """Read the section of a pipeline file."""
+        return cls(**said.model_dump())
+
+    def __reduce__(self) -> tuple[type[S3Options], tuple[str | None, ...]]:
+        """Send the values to other processes, which may not have what they are found by."""
+        found = self.resolved()
+        return S3Options, tuple(getattr(found, item.name) for item in fields(found))
+
+    def __repr__(self) -> str:
+        said = [item.name for item in fields(self) if getattr(self, item.name) is not None]
+        return f"S3Options({', '.join(said)})"
+
+    def resolved(self) -> S3Options:
+        """Return the values, for this process.
+
+        Raises:
+            SecretMissing: a variable is not set, or there is no such connection.
+        """
+        given = {
+            name: resolve_secret(text, f"s3.{name}")
+            for name in _KEYS
+            if (text := getattr(self, name)) is not None
+        }
+        found = airflow_connection(self.connection, "s3.connection") if self.connection else None
+        if found is not None:
+            extra = {key: str(item) for key, item in found.extra.items() if item}
+            told = {
+                "access_key": found.login,
+                "secret_key": found.password,
+                "session_token": extra.get("aws_session_token"),
+                "region": extra.get("region_name"),
+                "endpoint": extra.get("endpoint_url"),
+                "profile": extra.get("profile_name"),
+            }
+            given = {**{key: text for key, text in told.items() if text}, **given}
+        return replace(S3Options(), **given)
+
+
+def client_of(options: S3Options) -> Any:
+    """Return a client, one per process and options: a fork must not share connections.
+
+    Raises:
+        SecretMissing: see `S3Options.resolved`.
+        StoreOptionWrong: the store cannot be addressed like that.
+    """
+    return _client(options.resolved(), os.getpid())
+
+
+@functools.lru_cache(maxsize=16)
+def _client(options: S3Options, process: int) -> Any:
+    del process
+    import boto3
+    from botocore.config import Config
+
+    # Stores of others may not know the checksums that AWS's own expects since 2025.
+    only_required = {"request_checksum_calculation": "when_required"} if options.endpoint else {}
+    config = Config(
+        retries={"mode": "standard", "max_attempts": _ATTEMPTS},
+        connect_timeout=_CONNECT_SECONDS,
+        read_timeout=_READ_SECONDS,
+        max_pool_connections=_CONNECTIONS,
+        s3={"addressing_style": "path" if options.endpoint else "auto"},
+        **only_required,
+    )
+    try:
+        session = boto3.Session(
+            aws_access_key_id=options.access_key,
+            aws_secret_access_key=options.secret_key,
+            aws_session_token=options.session_token,
+            region_name=options.region,
+            profile_name=options.profile,
+        )
+        # A store of one's own has no regions, but a signature needs one.
+        usual = "us-east-1" if session.region_name is None else None
+        return session.client("s3", endpoint_url=options.endpoint, region_name=usual, config=config)
+    except ValueError as wrong:
+        raise StoreOptionWrong(problem=str(wrong)) from wrong
+    except client_errors() as wrong:
+        raise StoreOptionWrong(problem=str(wrong)) from wrong
+
+
+def client_errors() -> tuple[type[Exception], ...]:
+    """Return what a client raises: a refusal of the store, or a failure on the way to it."""
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    return BotoCoreError, ClientError
+
+
+@contextmanager
+def refusals_named(path: str) -> Iterator[None]:
+    """Turn what a client raises into errors of Tidegate.
+
+    Raises:
+        BucketMissing: there is no such bucket.
+        StorageDenied: the store does not allow it.
+        CredentialsMissing: there are no credentials.
+        CredentialsExpired: they are no longer valid (Transient).
+        StorageSilent: the store does not answer, or asks to come later (Transient).
+    """
+    try:
+        yield
+    except client_errors() as refused:
+        raise refusal(path, refused) from refused
+
+
+def code_of(refused: BaseException) -> str:
+    """Return the word by which a store refuses a request; empty if it is none of a store."""
+    response: dict[str, Any] = getattr(refused, "response", None) or {}
+    return str(response.get("Error", {}).get("Code", ""))
+
+
+def refusal(path: str, refused: Exception) -> TidegateError:
+    """Return the error for whatever a client raised."""
+    from botocore.exceptions import ClientError, NoCredentialsError, PartialCredentialsError
+
+    if isinstance(refused, NoCredentialsError | PartialCredentialsError):
+        return CredentialsMissing(path=path, problem=str(refused))
+    if not isinstance(refused, ClientError):
+        return StorageSilent(path=path, problem=str(refused))
+    code = code_of(refused)
+    status = int(refused.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
+    problem = refused.response.get("Error", {}).get("Message") or str(refused)
+    if code == "NoSuchBucket":
+        return BucketMissing(path=path, bucket=named(path).bucket)
+    if code in _EXPIRED:
+        return CredentialsExpired(path=path, problem=problem)
+    if code in _BUSY or status >= _FIRST_BUSY_STATUS or status == _TOO_MANY:
+        return StorageSilent(path=path, problem=problem)
+    return StorageDenied(path=path, problem=f"{code}: {problem}")

@@ -1,0 +1,163 @@
+"""Look at the objects of a store as files in directories, without changing any.
+
+A directory is what names have in common; there is none without an object in it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tidegate.errors import SourceFileGone
+from tidegate.storage.addresses import named, normal
+from tidegate.storage.s3_calls import S3Calls
+from tidegate.storage.s3_client import MISSING, client_errors, code_of, refusals_named
+from tidegate.storage.s3_input import S3Input
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterable, Mapping
+    from datetime import datetime
+
+    import pyarrow as pa
+
+_HASH_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class S3Files:
+    """The objects of a store, for reading.
+
+    Raises: `StorageSilent` (Transient), `CredentialsExpired` (Transient), `StorageDenied`,
+    `CredentialsMissing`, `BucketMissing`: see `refusals_named`.
+    """
+
+    calls: S3Calls = field(default_factory=S3Calls)
+
+    def read_bytes(self, path: str) -> bytes:
+        """Read a whole small object.
+
+        Raises:
+            SourceFileGone: there is none.
+        """
+        found = self._found(path, lambda: self.calls.get(path))
+        with refusals_named(path):
+            return bytes(found["Body"].read())
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        """Open an object for reading ranges of it.
+
+        Raises:
+            FileNotFoundError: there is none.
+        """
+        import pyarrow as pa
+
+        found = self._head(path)
+        if found is None:
+            raise FileNotFoundError(path)
+        return pa.PythonFile(S3Input(self.calls, path, found["ContentLength"], found["ETag"]), "r")
+
+    def exists(self, path: str) -> bool:
+        """Return whether there is an object, or one below a directory of this name."""
+        if self._head(path) is not None:
+            return True
+        with refusals_named(path):
+            return any(page.get("KeyCount") for page in self.calls.pages(path, deep=True, most=1))
+
+    def length(self, path: str) -> int | None:
+        """Return an object's size in bytes, None if there is none."""
+        found = self._head(path)
+        return None if found is None else int(found["ContentLength"])
+
+    def lengths(self, paths: Iterable[str]) -> Mapping[str, int | None]:
+        """Return the sizes of several objects: of those of one directory by listing it."""
+        found: dict[str, int | None] = {}
+        folders: dict[str, list[str]] = {}
+        for path in paths:
+            folders.setdefault(path.rpartition("/")[0], []).append(path)
+        for folder, names in folders.items():
+            if len(names) == 1:
+                found[names[0]] = self.length(names[0])
+                continue
+            there = {f"{folder}/{name}": size for name, size in self._sizes(folder)}
+            found.update((name, there.get(name)) for name in names)
+        return found
+
+    def modified(self, path: str) -> datetime | None:
+        """Return when an object was written, None if there is none."""
+        found = self._head(path)
+        return None if found is None else found["LastModified"]
+
+    def version(self, path: str) -> Hashable | None:
+        """Return tag, size and time of an object; None if there is none."""
+        found = self._head(path)
+        if found is None:
+            return None
+        return (found["ETag"], found["ContentLength"], found["LastModified"])
+
+    def sha256(self, path: str) -> str:
+        """Hash an object's content.
+
+        Raises:
+            SourceFileGone: there is none.
+        """
+        hasher = hashlib.sha256()
+        found = self._found(path, lambda: self.calls.get(path))
+        with refusals_named(path):
+            while chunk := found["Body"].read(_HASH_CHUNK):
+                hasher.update(chunk)
+        return hasher.hexdigest()
+
+    def list_files(self, root: str) -> list[str]:
+        """List every object below an address, relative to it, sorted."""
+        key = named(root).key
+        skipped = len(key) + 1 if key else 0
+        names = []
+        with refusals_named(root):
+            for page in self.calls.pages(root, deep=True):
+                names += [item["Key"][skipped:] for item in page.get("Contents", [])]
+        # Consoles and other clients make objects for directories.
+        return sorted(name for name in names if name and not name.endswith("/"))
+
+    def list_names(self, folder: str) -> list[str]:
+        """List the names directly below an address, sorted."""
+        with refusals_named(folder):
+            names = {
+                item[kind].rstrip("/").rpartition("/")[2]
+                for page in self.calls.pages(folder, deep=False)
+                for group, kind in (("Contents", "Key"), ("CommonPrefixes", "Prefix"))
+                for item in page.get(group, [])
+                if group == "CommonPrefixes" or not item[kind].endswith("/")
+            }
+        return sorted(names)
+
+    def real_path(self, path: str) -> str:
+        """Return the address itself: a store has no links."""
+        return normal(path)
+
+    def _sizes(self, folder: str) -> list[tuple[str, int]]:
+        with refusals_named(folder):
+            return [
+                (item["Key"].rpartition("/")[2], int(item["Size"]))
+                for page in self.calls.pages(folder, deep=False)
+                for item in page.get("Contents", [])
+            ]
+
+    def _head(self, path: str) -> dict[str, Any] | None:
+        with refusals_named(path):
+            try:
+                return self.calls.head(path)
+            except client_errors() as refused:
+                if code_of(refused) in MISSING:
+                    return None
+                raise
+
+    def _found(self, path: str, ask: Any) -> dict[str, Any]:
+        with refusals_named(path):
+            try:
+                found: dict[str, Any] = ask()
+            except client_errors() as refused:
+                if code_of(refused) in MISSING:
+                    raise SourceFileGone(path=path) from refused
+                raise
+            return found

@@ -1,0 +1,117 @@
+"""Read ranges of an object, as pyarrow asks for them, and always of the same object."""
+
+from __future__ import annotations
+
+import errno
+import io
+from typing import TYPE_CHECKING
+
+from tidegate.errors import TransientError
+from tidegate.storage.s3_client import MISSING, client_errors, code_of, refusal
+
+if TYPE_CHECKING:
+    from tidegate.storage.s3_calls import S3Calls
+
+_CHANGED = frozenset({"412", "PreconditionFailed"})
+_LEAST_READ = 64 << 10
+"""Bytes that are fetched at least: footers and headers are read in many small steps."""
+
+
+class S3Input(io.RawIOBase):
+    """An object that is read where it is.
+
+    Failure: what goes wrong is an `OSError`, with the number that a disk would give, so that
+    readers name the file as they do for one of a disk.
+
+    Args:
+        calls: to the store.
+        path: of the object.
+        size: its bytes.
+        tag: which object it is; another one of its name is not read.
+    """
+
+    def __init__(self, calls: S3Calls, path: str, size: int, tag: str) -> None:
+        super().__init__()
+        self._calls = calls
+        self._path = path
+        self._size = size
+        self._tag = tag
+        self._position = 0
+        self._kept = b""
+        self._kept_at = 0
+
+    def size(self) -> int:
+        """Return the bytes of the object."""
+        return self._size
+
+    def readable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return True."""
+        return True
+
+    def tell(self) -> int:
+        """Return the position."""
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Move the position; nothing is read."""
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        self._position = max(0, start + offset)
+        return self._position
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Read from the position on, all of the rest by default."""
+        left = max(0, self._size - self._position)
+        wanted = left if size is None or size < 0 else min(size, left)
+        if not wanted:
+            return b""
+        found = self._range(self._position, wanted)
+        self._position += len(found)
+        return found
+
+    def readall(self) -> bytes:
+        """Read all of the rest."""
+        return self.read()
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        """Read into a buffer."""
+        found = self.read(len(buffer))
+        buffer[: len(found)] = found
+        return len(found)
+
+    def _range(self, start: int, wanted: int) -> bytes:
+        at = start - self._kept_at
+        if at >= 0 and at + wanted <= len(self._kept):
+            return self._kept[at : at + wanted]
+        if wanted >= _LEAST_READ:
+            return self._fetched(start, wanted)
+        # The last bytes are read first, and backwards from there.
+        first = min(start, max(0, self._size - _LEAST_READ))
+        self._kept = self._fetched(first, min(_LEAST_READ + start - first, self._size - first))
+        self._kept_at = first
+        return self._kept[start - first : start - first + wanted]
+
+    def _fetched(self, start: int, wanted: int) -> bytes:
+        try:
+            answer = self._calls.get(
+                self._path, Range=f"bytes={start}-{start + wanted - 1}", IfMatch=self._tag
+            )
+            content = bytes(answer["Body"].read())
+        except client_errors() as refused:
+            raise self._as_of_a_disk(refused) from refused
+        if len(content) != wanted:
+            raise OSError(errno.EAGAIN, f"asked for {wanted} bytes, got {len(content)}", self._path)
+        return content
+
+    def _as_of_a_disk(self, refused: Exception) -> OSError:
+        code = code_of(refused)
+        if code in MISSING:
+            return FileNotFoundError(errno.ENOENT, "the object is gone", self._path)
+        if code in _CHANGED:
+            return FileNotFoundError(errno.ENOENT, "another object has its name now", self._path)
+        named = refusal(self._path, refused)
+        number = errno.EAGAIN if isinstance(named, TransientError) else errno.EACCES
+        return OSError(number, str(named), self._path)

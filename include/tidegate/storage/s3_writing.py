@@ -1,0 +1,191 @@
+"""A new object of a store, for pyarrow and other writers: sent in parts while it is written."""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from tidegate.errors import FileExistsAlready
+from tidegate.storage.s3_client import (
+    MISSING,
+    TAKEN,
+    client_errors,
+    code_of,
+    refusal,
+    refusals_named,
+)
+
+if TYPE_CHECKING:
+    from tidegate.storage.s3_calls import S3Calls
+
+PART_BYTES = 8 << 20
+PARTS = 10_000
+"""The most that an object can have (PC-F36)."""
+_SAME_SIZE = 1_000
+"""After so many parts they become twice as large, so that 10,000 hold 80 GiB and far more."""
+_SENT_AT_ONCE = 2
+_THREADS = 8
+WRITER = "tidegate-writer"
+"""Metadata of an object: a random text, by which its writer knows it where no answer came."""
+
+
+@lru_cache(maxsize=1)
+def _senders(process: int) -> ThreadPoolExecutor:
+    """Start threads once per process: a fork has none of those that its parent had."""
+    return ThreadPoolExecutor(_THREADS, thread_name_prefix=f"tidegate-s3-{process}")
+
+
+def part_bytes(number: int) -> int:
+    """Return how large a part is, counted from 1."""
+    return PART_BYTES << ((number - 1) // _SAME_SIZE)
+
+
+class NewObject:
+    """A binary object that is being written; it is not there before it is closed.
+
+    Failure: a process that dies leaves an upload without an object, which `gc` gives up.
+    """
+
+    def __init__(self, calls: S3Calls, path: str) -> None:
+        self._calls = calls
+        self._path = path
+        self._writer = os.urandom(8).hex()
+        self._waiting = bytearray()
+        self._position = 0
+        self._upload: str | None = None
+        self._parts: list[Future[str]] = []
+        self.closed = False
+
+    def write(self, content: bytes) -> int:
+        """Take all of the bytes, and return their number."""
+        view = memoryview(content).cast("B")
+        self._waiting += view
+        self._position += len(view)
+        while len(self._waiting) >= (size := part_bytes(len(self._parts) + 1)):
+            self._send(bytes(self._waiting[:size]))
+            del self._waiting[:size]
+        return len(view)
+
+    def tell(self) -> int:
+        """Return the number of bytes written."""
+        return self._position
+
+    def flush(self) -> None:
+        """Do nothing: there is nothing to see before the end."""
+
+    def readable(self) -> bool:
+        """Return False: the object is write-only."""
+        return False
+
+    def writable(self) -> bool:
+        """Return True."""
+        return True
+
+    def seekable(self) -> bool:
+        """Return False: the position cannot be changed."""
+        return False
+
+    def close(self) -> None:
+        """Send the rest, and make the object; closing it again has no effect.
+
+        Raises:
+            FileExistsAlready: another writer made one of this name.
+            StorageSilent, StorageDenied, BucketMissing: see `refusals_named`.
+        """
+        if self.closed:
+            return
+        self.closed = True
+        try:
+            if self._upload is None:
+                put_new(self._calls, self._path, bytes(self._waiting), self._writer)
+                return
+            if self._waiting:
+                self._send(bytes(self._waiting))
+            tags = [part.result() for part in self._parts]
+            complete_new(self._calls, self._path, self._upload, tags, self._writer)
+        except BaseException:
+            self._give_up()
+            raise
+        finally:
+            self._waiting.clear()
+
+    def __enter__(self) -> NewObject:
+        return self
+
+    def __exit__(self, kind: object, *exception: object) -> None:
+        """Make the object, unless writing it failed."""
+        if kind is None:
+            self.close()
+        elif not self.closed:
+            self.closed = True
+            self._give_up()
+
+    def _send(self, content: bytes) -> None:
+        if self._upload is None:
+            with refusals_named(self._path):
+                self._upload = self._calls.begin_upload(self._path, {WRITER: self._writer})
+        # Waiting for earlier ones bounds the memory that one object needs.
+        for part in self._parts[-_SENT_AT_ONCE:-1]:
+            part.result()
+        number = len(self._parts) + 1
+        self._parts.append(_senders(os.getpid()).submit(self._sent, number, content))
+
+    def _sent(self, number: int, content: bytes) -> str:
+        with refusals_named(self._path):
+            return self._calls.upload_part(self._path, str(self._upload), number, content)
+
+    def _give_up(self) -> None:
+        if self._upload is None:
+            return
+        for part in self._parts:
+            part.cancel()
+        try:
+            self._calls.abort_upload(self._path, self._upload)
+        except client_errors():
+            # What stays is given up by `gc`, and the first failure is the one to tell.
+            return
+
+
+def put_new(calls: S3Calls, path: str, content: bytes, writer: str) -> None:
+    """Write an object unless its name is taken.
+
+    Raises:
+        FileExistsAlready: it is, by another writer.
+    """
+    try:
+        calls.put(path, content, IfNoneMatch="*", Metadata={WRITER: writer})
+    except client_errors() as refused:
+        _check_own(calls, path, writer, refused)
+
+
+def complete_new(calls: S3Calls, path: str, upload: str, tags: list[str], writer: str) -> None:
+    """Complete an upload unless the name of its object is taken; see `put_new`."""
+    try:
+        calls.complete_upload(path, upload, tags, IfNoneMatch="*")
+    except client_errors() as refused:
+        _check_own(calls, path, writer, refused)
+
+
+def _check_own(calls: S3Calls, path: str, writer: str, refused: Exception) -> None:
+    """Check whether a request had its effect although no answer or another one came (PC-F37)."""
+    try:
+        found = writer_of(calls, path)
+    except client_errors():
+        raise refusal(path, refused) from refused
+    if found == writer:
+        return
+    if found is not None and (code_of(refused) in TAKEN or code_of(refused) == "NoSuchUpload"):
+        raise FileExistsAlready(path=path) from refused
+    raise refusal(path, refused) from refused
+
+
+def writer_of(calls: S3Calls, path: str) -> str | None:
+    """Return the random text of who wrote an object; empty if it has none, None without object."""
+    try:
+        return str(calls.head(path).get("Metadata", {}).get(WRITER, ""))
+    except client_errors() as refused:
+        if code_of(refused) in MISSING:
+            return None
+        raise

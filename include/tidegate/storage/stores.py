@@ -1,0 +1,156 @@
+"""All places that Tidegate reaches: each path goes to the store that its address names."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, BinaryIO, Self
+
+from tidegate.errors import SourceFileGone
+from tidegate.storage.addresses import is_object
+from tidegate.storage.local import LocalStorage
+from tidegate.storage.refusals import refusal
+from tidegate.storage.s3 import S3Storage
+from tidegate.storage.s3_calls import S3Calls
+from tidegate.storage.s3_client import S3Options
+
+if TYPE_CHECKING:
+    import contextlib
+    from collections.abc import Hashable, Iterable, Mapping
+    from datetime import datetime
+
+    import pyarrow as pa
+
+    from tidegate.config import S3Config
+    from tidegate.storage.protocol import Storage
+
+_CHUNK = 8 << 20
+
+
+@dataclass(frozen=True)
+class Stores:
+    """Mounted file systems, and a store with objects."""
+
+    local: LocalStorage = field(default_factory=LocalStorage)
+    objects: S3Storage = field(default_factory=S3Storage)
+
+    @classmethod
+    def of(cls, said: S3Config) -> Self:
+        """Reach the store that a pipeline file describes."""
+        return cls(objects=S3Storage(S3Calls(S3Options.of(said))))
+
+    def _of(self, path: str) -> Storage:
+        return self.objects if is_object(path) else self.local
+
+    def read_bytes(self, path: str) -> bytes:
+        """See `Storage`."""
+        return self._of(path).read_bytes(path)
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        """See `Storage`."""
+        return self._of(path).open_input(path)
+
+    def exists(self, path: str) -> bool:
+        """See `Storage`."""
+        return self._of(path).exists(path)
+
+    def length(self, path: str) -> int | None:
+        """See `Storage`."""
+        return self._of(path).length(path)
+
+    def lengths(self, paths: Iterable[str]) -> Mapping[str, int | None]:
+        """See `Storage`."""
+        places: dict[bool, list[str]] = {}
+        for path in paths:
+            places.setdefault(is_object(path), []).append(path)
+        found: dict[str, int | None] = {}
+        for names in places.values():
+            found.update(self._of(names[0]).lengths(names))
+        return found
+
+    def modified(self, path: str) -> datetime | None:
+        """See `Storage`."""
+        return self._of(path).modified(path)
+
+    def version(self, path: str) -> Hashable | None:
+        """See `Storage`."""
+        return self._of(path).version(path)
+
+    def sha256(self, path: str) -> str:
+        """See `Storage`."""
+        return self._of(path).sha256(path)
+
+    def list_files(self, root: str) -> list[str]:
+        """See `Storage`."""
+        return self._of(root).list_files(root)
+
+    def real_path(self, path: str) -> str:
+        """See `Storage`."""
+        return self._of(path).real_path(path)
+
+    def list_names(self, folder: str) -> list[str]:
+        """See `Storage`."""
+        return self._of(folder).list_names(folder)
+
+    def write_once(
+        self, path: str, content: bytes | Iterable[bytes], scratch: str | None = None
+    ) -> bool:
+        """See `Storage`."""
+        return self._of(path).write_once(path, content, scratch)
+
+    def open_new(self, path: str) -> BinaryIO:
+        """See `Storage`."""
+        return self._of(path).open_new(path)
+
+    def copy_new(self, source: str, target: str) -> None:
+        """See `Storage`; between a disk and a store, the bytes pass through this process."""
+        if is_object(source) == is_object(target):
+            self._of(source).copy_new(source, target)
+            return
+        try:
+            with self.open_input(source) as read, self.open_new(target) as written:
+                shutil.copyfileobj(read, written, _CHUNK)
+        except FileNotFoundError as gone:
+            raise SourceFileGone(path=source) from gone
+        except OSError as refused:
+            raise refusal(source, refused) from refused
+
+    def link_new(self, source: str, target: str) -> None:
+        """See `Storage`."""
+        self._of(source).link_new(source, target)
+
+    def replace(self, source: str, target: str) -> None:
+        """See `Storage`."""
+        self._of(source).replace(source, target)
+
+    def delete(self, path: str) -> None:
+        """See `Storage`."""
+        self._of(path).delete(path)
+
+    def delete_all(self, paths: Iterable[str]) -> None:
+        """See `Storage`."""
+        places: dict[bool, list[str]] = {}
+        for path in paths:
+            places.setdefault(is_object(path), []).append(path)
+        for names in places.values():
+            self._of(names[0]).delete_all(names)
+
+    def delete_tree(self, path: str) -> None:
+        """See `Storage`."""
+        self._of(path).delete_tree(path)
+
+    def make_dirs(self, path: str, *, synced: bool = True) -> None:
+        """See `Storage`."""
+        self._of(path).make_dirs(path, synced=synced)
+
+    def sync(self, path: str) -> None:
+        """See `Storage`."""
+        self._of(path).sync(path)
+
+    def sync_all(self, root: str, names: Iterable[str]) -> None:
+        """See `Storage`."""
+        self._of(root).sync_all(root, names)
+
+    def lock(self, path: str, holder: str) -> contextlib.AbstractContextManager[None]:
+        """See `Storage`."""
+        return self._of(path).lock(path, holder)

@@ -1,0 +1,119 @@
+"""Stores that speak S3's protocol on this machine: moto always, and versitygw where it is built.
+
+versitygw keeps objects as files of a directory, so that a test that looks at files sees them too.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tidegate.storage import S3Options
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+GATEWAY = Path(__file__).parent.parent / ".venv" / "go" / "versitygw"
+"""Where `make setup-s3` puts it."""
+KEY, SECRET, REGION = "key-of-tests", "secret-of-tests", "us-east-1"
+_STARTED_WITHIN_SECONDS = 60
+
+
+@dataclass(frozen=True)
+class S3Server:
+    """A store in a process of its own."""
+
+    kind: str
+    port: int
+    folder: Path | None = None
+    """Where its buckets are directories; None: it keeps them in memory."""
+
+    @property
+    def endpoint(self) -> str:
+        """Its address."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def options(self) -> S3Options:
+        """How it is reached."""
+        return S3Options(self.endpoint, REGION, None, KEY, SECRET)
+
+    def bucket(self) -> str:
+        """Make a bucket; its address."""
+        name = f"b-{uuid.uuid4().hex[:12]}"
+        self.client().create_bucket(Bucket=name)
+        return f"s3://{name}"
+
+    def client(self) -> object:
+        """Give a client of the test's own."""
+        import boto3
+
+        return boto3.client(
+            "s3",
+            endpoint_url=self.endpoint,
+            region_name=REGION,
+            aws_access_key_id=KEY,
+            aws_secret_access_key=SECRET,
+        )
+
+
+@contextlib.contextmanager
+def moto_server() -> Iterator[S3Server]:
+    """Run moto's server."""
+    port = _free_port()
+    command = [sys.executable, "-m", "moto.server", "-p", str(port)]
+    with _running(command, port):
+        yield S3Server("moto", port)
+
+
+@contextlib.contextmanager
+def gateway_server(folder: Path) -> Iterator[S3Server]:
+    """Run versitygw over a directory."""
+    if not GATEWAY.exists():
+        pytest.skip("`make setup-s3` has not built versitygw")
+    port = _free_port()
+    buckets, more = folder / "buckets", folder / "more"
+    buckets.mkdir(parents=True)
+    more.mkdir()
+    command = [str(GATEWAY), "--port", f"127.0.0.1:{port}", "--region", REGION]
+    command += ["--access", KEY, "--secret", SECRET, "--quiet"]
+    with _running([*command, "posix", "--sidecar", str(more), str(buckets)], port):
+        yield S3Server("versitygw", port, buckets)
+
+
+@contextlib.contextmanager
+def _running(command: Sequence[str], port: int) -> Iterator[None]:
+    process = subprocess.Popen(
+        command, env=dict(os.environ), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
+    try:
+        until = time.monotonic() + _STARTED_WITHIN_SECONDS
+        while not _answers(port):
+            if process.poll() is not None or time.monotonic() > until:
+                pytest.fail(f"the store did not start: {' '.join(command)}")
+            time.sleep(0.05)
+        yield
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _answers(port: int) -> bool:
+    with socket.socket() as tried:
+        return tried.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
