@@ -15,7 +15,7 @@ TWO := --numprocesses 2 --dist loadfile
 UNIT := not spark and not airflow and not postgres and not slow and not e2e
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo ui format check test-unit test test-all coverage dag-docs bench bench-peers bench-hudi bench-flink mutate shape clean lock
+.PHONY: help setup setup-s3 demo ui format check test-unit test test-all coverage dag-docs bench bench-peers bench-hudi bench-flink mutate shape clean lock
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -23,6 +23,8 @@ help: ## List the targets
 setup: .venv/.runtime ## Make .venv, find Java, install the locked packages (again: no cost)
 	@.venv/bin/python tools/java.py find
 	@.venv/bin/python tools/java.py archive
+
+setup-s3: .venv/go/versitygw ## Build a real S3 server for the tests, if Go is there
 
 demo: setup ## Publish a week of real flights through Airflow and Spark
 	@$(RUN) tidegate demo
@@ -111,6 +113,13 @@ lock: .venv/bin/uv ## Make the hash locks from requirements*.in
 	@echo "Installing the developers' tools …"
 	@$(UV_INSTALL) -r requirements-dev.txt
 	@touch $@
+
+# Without Go the tests use moto alone; with it, no server is skipped.
+.venv/go/versitygw: tools/versitygw.version | .venv/bin/uv
+	@if command -v go > /dev/null; then \
+	    echo "Building versitygw (once, about two minutes) …"; \
+	    GOBIN=$(CURDIR)/.venv/go GOFLAGS=-modcacherw go install github.com/versity/versitygw/cmd/versitygw@$$(cat $<); \
+	else echo "Go is not installed: the tests use moto's S3 server only." >&2; fi
 
 .venv/.java: requirements-java.txt | .venv/.runtime
 	@$(UV_INSTALL) -r requirements-java.txt
