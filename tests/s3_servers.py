@@ -6,6 +6,7 @@ versitygw keeps objects as files of a directory, so that a test that looks at fi
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import socket
 import subprocess
@@ -23,6 +24,8 @@ from tidegate.storage import S3Options
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+STORE = "TIDEGATE_TEST_STORE"
+"""A variable: the port of a gateway and its folder, where targets of tests are objects of it."""
 GATEWAY = Path(__file__).parent.parent / ".venv" / "go" / "versitygw"
 """Where `make setup-s3` puts it."""
 KEY, SECRET, REGION = "key-of-tests", "secret-of-tests", "us-east-1"
@@ -65,6 +68,39 @@ class S3Server:
             aws_access_key_id=KEY,
             aws_secret_access_key=SECRET,
         )
+
+
+def address_in_store(place: Path, root: Path) -> str:
+    """Give the address of a directory: its own path, or that of the same files as objects.
+
+    Args:
+        place: a directory.
+        root: the directory above that becomes a bucket.
+    """
+    said = os.environ.get(STORE)
+    if said is None:
+        return str(place)
+    bucket = f"t-{hashlib.sha256(str(root).encode()).hexdigest()[:16]}"
+    linked = Path(said.partition(":")[2], bucket)
+    if not linked.is_symlink():
+        linked.symlink_to(root)
+    return f"s3://{bucket}/{place.relative_to(root)}"
+
+
+def section_of_store() -> dict[str, dict[str, str]]:
+    """Give the section of a pipeline file that reaches the store of `address_in_store`."""
+    said = os.environ.get(STORE)
+    if said is None:
+        return {}
+    os.environ.update(TIDEGATE_TEST_KEY=KEY, TIDEGATE_TEST_SECRET=SECRET)
+    return {
+        "s3": {
+            "endpoint": f"http://127.0.0.1:{said.partition(':')[0]}",
+            "region": REGION,
+            "access_key": "${env:TIDEGATE_TEST_KEY}",
+            "secret_key": "${env:TIDEGATE_TEST_SECRET}",
+        }
+    }
 
 
 @contextlib.contextmanager

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from pyiceberg.catalog.sql import SqlCatalog
 
 from crash.promises import visible_below, visible_files
+from s3_servers import address_in_store, section_of_store
 from tidegate.execute.local import LocalExecutor
 from tidegate.ledger.clock import database_time
 from tidegate.model.instant import DataInterval
@@ -114,7 +115,11 @@ class SmallLake:
             "name": "orders",
             "source": self.source,
             "event_time": "at",
-            "target": {"path": str(self.target), "partition_by": {"dt": "day(at)"}},
+            "target": {
+                "path": address_in_store(self.target, self.root),
+                "partition_by": {"dt": "day(at)"},
+            },
+            **section_of_store(),
         }
         path = self.root / f"{name}.yaml"
         path.write_text(json.dumps(merged(merged(usual, self.keys), keys)))

@@ -75,11 +75,12 @@ class S3Storage(S3Files):
         if size > _COPIED_WHOLE:
             self._copy_parts(source, target, size, writer)
             return
+        same = {"CopySourceIfMatch": found["ETag"]} if "ETag" in found else {}
         with refusals_named(target):
             self.calls.copy(
                 source,
                 target,
-                CopySourceIfMatch=found["ETag"],
+                **same,
                 Metadata={WRITER: writer},
                 MetadataDirective="REPLACE",
             )

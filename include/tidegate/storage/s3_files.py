@@ -55,7 +55,9 @@ class S3Files:
         found = self._head(path)
         if found is None:
             raise FileNotFoundError(path)
-        return pa.PythonFile(S3Input(self.calls, path, found["ContentLength"], found["ETag"]), "r")
+        return pa.PythonFile(
+            S3Input(self.calls, path, found["ContentLength"], found.get("ETag")), "r"
+        )
 
     def exists(self, path: str) -> bool:
         """Return whether there is an object, or one below a directory of this name."""
@@ -93,7 +95,7 @@ class S3Files:
         found = self._head(path)
         if found is None:
             return None
-        return (found["ETag"], found["ContentLength"], found["LastModified"])
+        return (found.get("ETag"), found["ContentLength"], found["LastModified"])
 
     def sha256(self, path: str) -> str:
         """Hash an object's content.

@@ -27,10 +27,10 @@ class S3Input(io.RawIOBase):
         calls: to the store.
         path: of the object.
         size: its bytes.
-        tag: which object it is; another one of its name is not read.
+        tag: which object it is; another one of its name is not read. None: the store has none.
     """
 
-    def __init__(self, calls: S3Calls, path: str, size: int, tag: str) -> None:
+    def __init__(self, calls: S3Calls, path: str, size: int, tag: str | None) -> None:
         super().__init__()
         self._calls = calls
         self._path = path
@@ -96,9 +96,9 @@ class S3Input(io.RawIOBase):
 
     def _fetched(self, start: int, wanted: int) -> bytes:
         try:
-            answer = self._calls.get(
-                self._path, Range=f"bytes={start}-{start + wanted - 1}", IfMatch=self._tag
-            )
+            span = {"Range": f"bytes={start}-{start + wanted - 1}"}
+            same = {} if self._tag is None else {"IfMatch": self._tag}
+            answer = self._calls.get(self._path, **span, **same)
             content = bytes(answer["Body"].read())
         except client_errors() as refused:
             raise self._as_of_a_disk(refused) from refused

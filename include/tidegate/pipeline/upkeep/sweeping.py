@@ -20,6 +20,7 @@ from tidegate.pipeline.state.work import check_identity, check_owner
 from tidegate.pipeline.upkeep.needed import Needs
 from tidegate.stage import layout
 from tidegate.stage.stored import read_stored
+from tidegate.storage import normal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -199,7 +200,7 @@ class Sweeper:
             standing = read_stored(self.storage, path, CommitPlan).publication.content
         parts = [part for file in (*coming, *standing) for part in file.made_of]
         return {
-            posixpath.normpath(f"{self.roots.work}/{item.staged}") for item in (*coming, *parts)
+            normal(f"{self.roots.work}/{item.staged}") for item in (*coming, *parts)
         }
 
     def _assembled(self) -> Iterator[Garbage]:
@@ -211,7 +212,7 @@ class Sweeper:
                 continue
             waiting = (known.proposed, known.begun)
             needed = {
-                posixpath.normpath(f"{root}/{file.staged}")
+                normal(f"{root}/{file.staged}")
                 for entry in waiting
                 if entry is not None
                 for file in entry.publication.adds

@@ -22,6 +22,7 @@ from tidegate.pipeline.upkeep.erasing.waiting import coming
 from tidegate.stage import layout
 from tidegate.stage.erased_in import erased_in, write_without
 from tidegate.stage.stored import read_stored
+from tidegate.storage import normal
 from tidegate.target.late_root import late_files
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ class KeptRows:
             standing = self.contents.standing(item.state.partition)
             for file in standing.content if standing else ():
                 kept |= {f"{self.roots.work}/{part.staged}" for part in file.made_of}
-        return {posixpath.normpath(path) for path in kept}
+        return {normal(path) for path in kept}
 
     def _late_roots(self) -> list[str]:
         """Return the late roots that the pipeline has, and had when its windows were loaded."""
