@@ -35,6 +35,19 @@ REASONS = {
         "tidegate/metastore/protocol",
         "tidegate/storage/protocol",
     ),
+    "the verbs of every store, on real ones: tests/unit/storage/test_verbs.py": (
+        "tidegate/storage/placed",
+        "tidegate/storage/s3",
+        "tidegate/storage/s3_calls",
+        "tidegate/storage/s3_files",
+        "tidegate/storage/stores",
+    ),
+    "requests that fail, before a real store: tests/unit/storage/test_s3_faults.py": (
+        "tidegate/storage/s3_client",
+        "tidegate/storage/s3_input",
+        "tidegate/storage/s3_writing",
+    ),
+    "walked through key by key in tests/unit/config/test_loading.py": ("tidegate/config/s3",),
     "giving up windows: tests/behaviour/test_abandon.py, tests/behaviour/test_abandon_deaths.py": (
         "tidegate/pipeline/load/abandoning",
         "tidegate/pipeline/state/abandoned",

@@ -72,7 +72,7 @@ class PipelineJob(SparkSubmitOperator):
         # One attempt of a task may submit several times, each with its own error.
         report = f"{place}/errors/{self.task_id}-{uuid4().hex}.json"
         self.name = f"{instance.dag_id}.{instance.task_id}"
-        self.env_vars = driver_environment(connection)
+        self.env_vars = driver_environment(connection, opened(self.pipeline).config)
         self._spark_binary = self._spark_binary or spark_binary(connection)
         self.application_args = [
             "--pipeline",

@@ -12,9 +12,12 @@ from airflow.sdk.exceptions import AirflowNotFoundException
 
 import tidegate
 from tidegate.errors import EnvironmentIncomplete
+from tidegate_airflow.connections import driver_variables
 
 if TYPE_CHECKING:
     from airflow.sdk import Connection
+
+    from tidegate.config import PipelineConfig
 
 SPARK_CONNECTION = "spark_default"
 
@@ -42,7 +45,7 @@ def spark_connection() -> Connection:
         ) from missing
 
 
-def driver_environment(connection: Connection) -> dict[str, str] | None:
+def driver_environment(connection: Connection, config: PipelineConfig) -> dict[str, str] | None:
     """Return the environment of the driver's process; None if Spark forbids setting it (AF-5.3)."""
     from tidegate.pipeline.state.holders import process_owner
 
@@ -54,6 +57,7 @@ def driver_environment(connection: Connection) -> dict[str, str] | None:
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": os.pathsep.join(paths),
         "TIDEGATE_SUBMITTED_BY": process_owner("task"),
+        **driver_variables(config),
     }
 
 

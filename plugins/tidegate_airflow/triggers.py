@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
-from tidegate.config import find_pipeline
+from tidegate.config import ask_airflow, find_pipeline
 from tidegate_airflow.assets import read_partition
+from tidegate_airflow.connections import find
 from tidegate_airflow.runs import utc_now
 from tidegate_airflow.waiting import log_wait_for_window, wait_for_partition
 
@@ -152,7 +153,7 @@ def _control_once(path: str, _changed: int) -> PipelineControl:
     from tidegate.pipeline import open_control
     from tidegate_airflow.lives import life_in_airflow
 
-    _quieten()
+    _prepare()
     return open_control(path, life_of=life_in_airflow)
 
 
@@ -161,10 +162,11 @@ def _open_once(path: str, _changed: int) -> Pipeline:
     from tidegate.pipeline import open_pipeline
     from tidegate_airflow.lives import life_in_airflow
 
-    _quieten()
+    _prepare()
     return open_pipeline(path, life_of=life_in_airflow)
 
 
-def _quieten() -> None:
+def _prepare() -> None:
+    ask_airflow(find)
     # It logs with every connection that it would migrate; task logs are for people.
     logging.getLogger("alembic").setLevel(logging.WARNING)

@@ -14,8 +14,10 @@ from airflow.sdk.exceptions import AirflowSkipException, TaskDeferred
 
 from airflow_context import task_context
 from small_lake import SmallLake, interval
+from tidegate.config import PipelineConfig
 from tidegate.errors import EnvironmentIncomplete, SourceFileGone
 from tidegate.model.run import PlannedWindow, Run
+from tidegate.storage import S3Options
 from tidegate_airflow import operators
 from tidegate_airflow.operators import MergeRead, PlanSplits, plans_on_spark
 from tidegate_airflow.runs import utc_now
@@ -130,13 +132,36 @@ def test_missing_connection_names_the_variable_to_set(monkeypatch: pytest.Monkey
         spark_connection()
 
 
+def pipeline_with(section: dict[str, str]) -> PipelineConfig:
+    """Give a pipeline whose store is reached as a section says."""
+    source = {"kind": "files", "path": "/in"}
+    return PipelineConfig.model_validate(
+        {"name": "orders", "source": source, "target": {"path": "s3://lake/a"}, "s3": section}
+    )
+
+
 def test_driver_gets_this_python_this_package_and_its_submitter() -> None:
-    found = driver_environment(Connection(conn_id="spark", conn_type="spark", host="local[2]"))
+    connection = Connection(conn_id="spark", conn_type="spark", host="local[2]")
+    found = driver_environment(connection, pipeline_with({}))
 
     assert found is not None
     assert found["PYSPARK_PYTHON"] == sys.executable
     assert "include" in found["PYTHONPATH"]
     assert found["TIDEGATE_SUBMITTED_BY"].startswith("task:")
+
+
+def test_driver_outside_airflow_finds_the_connection_of_its_store(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    text = json.dumps({"conn_type": "aws", "login": "key", "password": "secret"})
+    monkeypatch.setenv("AIRFLOW_CONN_LAKE", text)
+    connection = Connection(conn_id="spark", conn_type="spark", host="local[2]")
+
+    found = driver_environment(connection, pipeline_with({"connection": "lake"}))
+
+    assert found is not None
+    monkeypatch.setenv("AIRFLOW_CONN_LAKE", found["AIRFLOW_CONN_LAKE"])
+    assert S3Options(connection="lake").resolved().secret_key == "secret"
 
 
 def test_driver_of_a_standalone_cluster_gets_no_variables() -> None:
@@ -145,7 +170,7 @@ def test_driver_of_a_standalone_cluster_gets_no_variables() -> None:
         conn_id="spark", conn_type="spark", host="spark://a:7077", extra='{"deploy-mode":"cluster"}'
     )
 
-    assert driver_environment(connection) is None
+    assert driver_environment(connection, pipeline_with({})) is None
 
 
 @pytest.fixture

@@ -58,6 +58,7 @@ ASKING = {
         "read",
         "rebuild",
         "remove",
+        "renew",
         "restore",
         "rewrite",
         "run",

@@ -44,7 +44,7 @@ from tidegate.pipeline.state.vanished import naming_vanished
 from tidegate.pipeline.state.work import check_identity, check_owner_or_move, check_places
 from tidegate.source import overlooked
 from tidegate.stage.partition_split import columns_of
-from tidegate.storage import check_writable, same_file_system
+from tidegate.storage import same_file_system
 from tidegate.target.listed_columns import listed_columns
 
 if TYPE_CHECKING:
@@ -166,7 +166,8 @@ def _check_name(config: PipelineConfig) -> None:
 
 def _secrets(looked: _Looked) -> str:
     opened = looked.pipeline
-    names = sorted(_resolve_all(opened.config.resolved(), ""))
+    said = {**opened.config.resolved(), "s3": opened.config.s3.model_dump()}
+    names = sorted(_resolve_all(said, ""))
     return f"all set: {', '.join(names)}" if names else "none used"
 
 
@@ -188,12 +189,12 @@ def _target(looked: _Looked) -> str:
     target, work = opened.roots.target, opened.roots.work
     if not same_file_system(work, target):
         raise WorkElsewhere(work=work, target=target)
+    opened.storage.check_writable("target.path", target)
+    opened.storage.check_writable("target.work", work)
     check_identity(opened.config, opened.roots, opened.ledger, opened.storage)
     moved = check_owner_or_move(opened.roots, opened.ledger, opened.storage)
     check_shared(opened)
     check_own_late_root(opened.roots, opened.ledger, opened.storage)
-    check_writable("target.path", target)
-    check_writable("target.work", work)
     note = ", moved: the next load or publish goes on there" if moved else ""
     return f"{target}, work in {work}{note}"
 

@@ -52,6 +52,24 @@ class StorageSilent(TransientError):
     template = "{path}: no answer: {problem}. Check that file system; the run is retried."
 
 
+class StoreDenied(StorageDenied):
+    """A store refuses a request."""
+
+    template = (
+        "{path}: the store refuses it: {problem}. Give the credentials in use the right to list, "
+        "read, write and delete there, or use others in `s3`."
+    )
+
+
+class StoreSilent(StorageSilent):
+    """A store does not answer for the moment, or asks to come later."""
+
+    template = (
+        "{path}: no answer of the store: {problem}. Check the store and the way to it; the run is "
+        "retried."
+    )
+
+
 class BucketMissing(TerminalError):
     """A store has no bucket of this name."""
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from tidegate.model.metastore import ListedTable
 
 _FILE = re.compile(r"^file:/+")
+_STORE = re.compile(r"^s3[an]?://")
 
 
 def same_place(one: str, other: str) -> bool:
@@ -77,4 +78,4 @@ def _names(columns: Sequence[ListedColumn]) -> list[str]:
 
 
 def _place(location: str) -> str:
-    return posixpath.normpath(_FILE.sub("/", location))
+    return posixpath.normpath(_STORE.sub("s3://", _FILE.sub("/", location)))

@@ -21,7 +21,7 @@ from tidegate.errors import TerminalError, TidegateError
 from tidegate.model.wire import pretty
 from tidegate.pipeline.pipeline import Pipeline, open_pipeline
 from tidegate.pipeline.state.holders import is_gone
-from tidegate.storage import LocalStorage
+from tidegate.storage import Storage, Stores
 
 TERMINAL_EXIT = 65
 TRANSIENT_EXIT = 75
@@ -55,10 +55,13 @@ def run_job(step: Step, arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--report", required=True, help="file that an error is written to")
     given = parser.parse_args(arguments)
     watch_submitter(os.environ.get(SUBMITTER))
+    storage: Storage = Stores()
     try:
-        step(open_pipeline(given.pipeline), given.request)
+        pipeline = open_pipeline(given.pipeline)
+        storage = pipeline.storage
+        step(pipeline, given.request)
     except TidegateError as error:
-        LocalStorage().write_once(given.report, pretty(error.to_json()))
+        storage.write_once(given.report, pretty(error.to_json()))
         # The message is written for people; a traceback would hide it.
         logging.getLogger(__name__).error("%s: %s", error.code, error)  # noqa: TRY400
         return TERMINAL_EXIT if isinstance(error, TerminalError) else TRANSIENT_EXIT

@@ -14,7 +14,6 @@ from tidegate.storage.refusals import silence_of
 from tidegate.storage.s3_client import S3Options
 from tidegate.storage.scratch import Scratch
 from tidegate.storage.stores import Stores
-from tidegate.storage.writable import check_writable
 
 __all__ = [
     "DirectoryEntry",
@@ -27,7 +26,6 @@ __all__ = [
     "Stores",
     "above",
     "below",
-    "check_writable",
     "has_to_move",
     "is_object",
     "normal",

@@ -20,9 +20,11 @@ from tidegate.storage.local_files import LocalFiles
 from tidegate.storage.new_file import NewFile
 from tidegate.storage.places import is_empty
 from tidegate.storage.refusals import refusal
+from tidegate.storage.writable import check_writable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from datetime import datetime
 
 _SYNC_THREADS = 16
 
@@ -85,6 +87,10 @@ class LocalStorage(LocalFiles):
             self.delete(temporary)
         self.sync(folder)
         return is_first
+
+    def check_writable(self, key: str, path: str) -> None:
+        """See `writable.check_writable`."""
+        check_writable(key, path)
 
     def open_new(self, path: str) -> BinaryIO:
         """Open a new file for writing.
@@ -186,6 +192,14 @@ class LocalStorage(LocalFiles):
             return
         except OSError as refused:
             raise refusal(path, refused) from refused
+
+    def unfinished(self, root: str) -> list[tuple[str, datetime]]:
+        """Return nothing: what is begun on a disk is a file."""
+        del root
+        return []
+
+    def give_up(self, path: str) -> None:
+        """Do nothing; see `unfinished`."""
 
     def make_dirs(self, path: str, *, synced: bool = True) -> None:
         """Make a directory and those above it.

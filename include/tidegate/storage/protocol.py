@@ -76,6 +76,15 @@ class Storage(Hashable, Protocol):
         """
         ...
 
+    def check_writable(self, key: str, path: str) -> None:
+        """Check that a directory exists or could be made; nothing is written.
+
+        Args:
+            key: of the pipeline file that has the path.
+            path: the directory.
+        """
+        ...
+
     def open_new(self, path: str) -> BinaryIO:
         """Open a new file for writing; `sync` forces it to the disk once it is closed."""
         ...
@@ -102,6 +111,14 @@ class Storage(Hashable, Protocol):
 
     def delete_tree(self, path: str) -> None:
         """Remove a directory and everything below it, if there is one."""
+        ...
+
+    def unfinished(self, root: str) -> list[tuple[str, datetime]]:
+        """List files below a root that were begun and never became one, with when that was."""
+        ...
+
+    def give_up(self, path: str) -> None:
+        """Give up whatever was begun of a file; see `unfinished`."""
         ...
 
     def make_dirs(self, path: str, *, synced: bool = True) -> None:

@@ -10,14 +10,16 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from tidegate.errors import FileExistsAlready, SourceFileGone, StorageDenied
-from tidegate.storage.s3_client import refusals_named
+from tidegate.errors import BucketMissing, FileExistsAlready, SourceFileGone, StoreDenied
+from tidegate.storage.addresses import named
+from tidegate.storage.s3_client import MISSING, client_errors, code_of, refusal, refusals_named
 from tidegate.storage.s3_files import S3Files
 from tidegate.storage.s3_lease import S3Lease, check_leases
 from tidegate.storage.s3_writing import PARTS, WRITER, NewObject, complete_new, writer_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from datetime import datetime
 
 _COPIED_WHOLE = 5 << 30
 """The largest object that one request copies."""
@@ -49,6 +51,21 @@ class S3Storage(S3Files):
         except FileExistsAlready:
             return False
         return True
+
+    def check_writable(self, key: str, path: str) -> None:
+        """Check that there is a bucket that these credentials reach; nothing is written.
+
+        Raises:
+            BucketMissing, StoreDenied: there is none, or it is somebody else's.
+        """
+        del key
+        bucket = named(path).bucket
+        try:
+            self.calls.has_bucket(bucket)
+        except client_errors() as refused:
+            if code_of(refused) in MISSING:
+                raise BucketMissing(path=path, bucket=bucket) from refused
+            raise refusal(path, refused) from refused
 
     def open_new(self, path: str) -> BinaryIO:
         """Open a new object for writing; it is there once it is closed."""
@@ -123,7 +140,7 @@ class S3Storage(S3Files):
         """Remove several objects.
 
         Raises:
-            StorageDenied: the store does not remove one of them.
+            StoreDenied: the store does not remove one of them.
         """
         check_leases()
         buckets: dict[str, list[str]] = {}
@@ -134,11 +151,28 @@ class S3Storage(S3Files):
                 for refused in self.calls.delete_many(names):
                     problem = f"{refused.get('Code')}: {refused.get('Message')}"
                     path = f"s3://{bucket}/{refused.get('Key')}"
-                    raise StorageDenied(path=path, problem=problem)
+                    raise StoreDenied(path=path, problem=problem)
 
     def delete_tree(self, path: str) -> None:
         """Remove every object below an address."""
         self.delete_all(f"{path}/{name}" for name in self.list_files(path))
+
+    def unfinished(self, root: str) -> list[tuple[str, datetime]]:
+        """List the objects whose upload was begun and never ended, with when that was."""
+        bucket = named(root).bucket
+        with refusals_named(root):
+            found = [*self.calls.uploads(root)]
+        return [(f"s3://{bucket}/{item['Key']}", item["Initiated"]) for item in found]
+
+    def give_up(self, path: str) -> None:
+        """Give up every upload of an object; its store then frees the parts."""
+        check_leases()
+        bucket = named(path).bucket
+        folder = path.rpartition("/")[0]
+        with refusals_named(path):
+            for item in [*self.calls.uploads(folder)]:
+                if f"s3://{bucket}/{item['Key']}" == path:
+                    self.calls.abort_upload(path, item["UploadId"])
 
     def make_dirs(self, path: str, *, synced: bool = True) -> None:
         """Do nothing: there are no directories."""

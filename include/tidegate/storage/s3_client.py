@@ -13,9 +13,9 @@ from tidegate.errors import (
     BucketMissing,
     CredentialsExpired,
     CredentialsMissing,
-    StorageDenied,
-    StorageSilent,
+    StoreDenied,
     StoreOptionWrong,
+    StoreSilent,
     TidegateError,
 )
 from tidegate.storage.addresses import named
@@ -30,6 +30,7 @@ TAKEN = frozenset({"412", "PreconditionFailed", "409", "ConditionalRequestConfli
 _EXPIRED = frozenset(
     {"ExpiredToken", "ExpiredTokenException", "RequestExpired", "TokenRefreshRequired"}
 )
+# Among them what another request did in the meantime: the next attempt begins anew.
 _BUSY = frozenset(
     {
         "SlowDown",
@@ -40,6 +41,7 @@ _BUSY = frozenset(
         "ThrottlingException",
         "TooManyRequests",
         "ConditionalRequestConflict",
+        "NoSuchUpload",
         "OperationAborted",
         "PreconditionFailed",
     }
@@ -166,10 +168,10 @@ def refusals_named(path: str) -> Iterator[None]:
 
     Raises:
         BucketMissing: there is no such bucket.
-        StorageDenied: the store does not allow it.
+        StoreDenied: the store does not allow it.
         CredentialsMissing: there are no credentials.
         CredentialsExpired: they are no longer valid (Transient).
-        StorageSilent: the store does not answer, or asks to come later (Transient).
+        StoreSilent: the store does not answer, or asks to come later (Transient).
     """
     try:
         yield
@@ -190,7 +192,7 @@ def refusal(path: str, refused: Exception) -> TidegateError:
     if isinstance(refused, NoCredentialsError | PartialCredentialsError):
         return CredentialsMissing(path=path, problem=str(refused))
     if not isinstance(refused, ClientError):
-        return StorageSilent(path=path, problem=str(refused))
+        return StoreSilent(path=path, problem=str(refused))
     code = code_of(refused)
     status = int(refused.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
     problem = refused.response.get("Error", {}).get("Message") or str(refused)
@@ -199,5 +201,5 @@ def refusal(path: str, refused: Exception) -> TidegateError:
     if code in _EXPIRED:
         return CredentialsExpired(path=path, problem=problem)
     if code in _BUSY or status >= _FIRST_BUSY_STATUS or status == _TOO_MANY:
-        return StorageSilent(path=path, problem=problem)
-    return StorageDenied(path=path, problem=f"{code}: {problem}")
+        return StoreSilent(path=path, problem=problem)
+    return StoreDenied(path=path, problem=f"{code}: {problem}")

@@ -28,7 +28,7 @@ _HASH_CHUNK = 1 << 20
 class S3Files:
     """The objects of a store, for reading.
 
-    Raises: `StorageSilent` (Transient), `CredentialsExpired` (Transient), `StorageDenied`,
+    Raises: `StoreSilent` (Transient), `CredentialsExpired` (Transient), `StoreDenied`,
     `CredentialsMissing`, `BucketMissing`: see `refusals_named`.
     """
 

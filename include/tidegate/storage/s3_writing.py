@@ -92,7 +92,7 @@ class NewObject:
 
         Raises:
             FileExistsAlready: another writer made one of this name.
-            StorageSilent, StorageDenied, BucketMissing: see `refusals_named`.
+            StoreSilent, StoreDenied, BucketMissing: see `refusals_named`.
         """
         if self.closed:
             return

@@ -98,6 +98,10 @@ class Stores:
         """See `Storage`."""
         return self._of(path).write_once(path, content, scratch)
 
+    def check_writable(self, key: str, path: str) -> None:
+        """See `Storage`."""
+        self._of(path).check_writable(key, path)
+
     def open_new(self, path: str) -> BinaryIO:
         """See `Storage`."""
         return self._of(path).open_new(path)
@@ -138,6 +142,14 @@ class Stores:
     def delete_tree(self, path: str) -> None:
         """See `Storage`."""
         self._of(path).delete_tree(path)
+
+    def unfinished(self, root: str) -> list[tuple[str, datetime]]:
+        """See `Storage`."""
+        return self._of(root).unfinished(root)
+
+    def give_up(self, path: str) -> None:
+        """See `Storage`."""
+        self._of(path).give_up(path)
 
     def make_dirs(self, path: str, *, synced: bool = True) -> None:
         """See `Storage`."""

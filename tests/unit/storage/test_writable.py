@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tidegate.errors import PlaceUnwritable, StorageDenied
-from tidegate.storage import check_writable, writable
+from tidegate.storage import writable
+from tidegate.storage.writable import check_writable
 
 if TYPE_CHECKING:
     from pathlib import Path

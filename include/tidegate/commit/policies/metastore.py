@@ -10,6 +10,7 @@ from tidegate.metastore import open_metastore
 from tidegate.metastore.agreement import agreed, same_place
 from tidegate.model.metastore import ListedPartition, ListedTable
 from tidegate.model.partition import HIVE_DEFAULT_NAME
+from tidegate.storage import is_object
 
 if TYPE_CHECKING:
     from tidegate.commit.policies.protocol import PolicyContext
@@ -105,8 +106,11 @@ class ListInMetastore:
 
 
 def address(path: str) -> str:
-    """Return the address of a local directory: catalogs take a path for one of their own store."""
-    return f"file:{path}"
+    """Return the address of a directory: catalogs take a path for one of their own store.
+
+    Hadoop's and Hive's word for S3 is `s3a`, which the others know, too.
+    """
+    return f"s3a:{path.removeprefix('s3:')}" if is_object(path) else f"file:{path}"
 
 
 def _is_same(listed: ListedPartition, wanted: ListedPartition) -> bool:

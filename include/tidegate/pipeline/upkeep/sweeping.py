@@ -41,6 +41,7 @@ refers to deleted ones."""
 _SWEEPER = "gc"
 _WRITING = timedelta(hours=1)
 """A younger temporary file may belong to a running process."""
+_UPLOADING = "being uploaded when its process died"
 _PUT_ASIDE = "rows that a rule put aside, kept as long as `retention.quarantine` says"
 
 
@@ -95,6 +96,11 @@ class Sweeper:
                 if self._is_older(item.path, put_aside if item.reason == _PUT_ASIDE else cutoff)
             ),
             *(item for item in self._temporary() if self._is_older(item.path, young)),
+            *(
+                Garbage(path, 0, _UPLOADING)
+                for path, begun in self.storage.unfinished(self.roots.work)
+                if begun < young
+            ),
         )
 
     def sweep(self, garbage: tuple[Garbage, ...]) -> tuple[Garbage, ...]:
@@ -159,6 +165,9 @@ class Sweeper:
         return self.ledger.windows.resume(state.window.sequence, holder, None)
 
     def _delete(self, garbage: Sequence[Garbage]) -> Sequence[Garbage]:
+        for item in garbage:
+            if item.reason == _UPLOADING:
+                self.storage.give_up(item.path)
         for folder, items in itertools.groupby(garbage, lambda item: posixpath.dirname(item.path)):
             names = [posixpath.basename(item.path) for item in items]
             for name in names:
@@ -199,9 +208,7 @@ class Sweeper:
             path = f"{self.roots.work}/{known.newest.commit_plan}"
             standing = read_stored(self.storage, path, CommitPlan).publication.content
         parts = [part for file in (*coming, *standing) for part in file.made_of]
-        return {
-            normal(f"{self.roots.work}/{item.staged}") for item in (*coming, *parts)
-        }
+        return {normal(f"{self.roots.work}/{item.staged}") for item in (*coming, *parts)}
 
     def _assembled(self) -> Iterator[Garbage]:
         """Yield files that were assembled for revisions that nobody will commit."""
