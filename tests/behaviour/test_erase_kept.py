@@ -33,6 +33,7 @@ from tidegate.cli.app import app
 from tidegate.errors import ErasedSince, ErasureUnfinished, StateFileLost, UndoImpossible
 from tidegate.model.run import Run
 from tidegate.pipeline.state.holders import process_owner
+from tidegate.stage import layout
 from tidegate.storage import LocalStorage, OsCalls
 
 if TYPE_CHECKING:
@@ -325,7 +326,7 @@ def test_commit_of_joined_files_that_cannot_end_yet_keeps_its_files(lake: SmallL
         lake.pipeline(stopping_storage(stopper)).compact(day(1), JOINED, "cli", NOW)
     assert opened.ledger.publications.unrecorded(day(1)) is not None
 
-    with LocalStorage().lock(opened.roots.places(day(1), 4).lock, "another"):
+    with LocalStorage().lock(layout.lock_file(opened.roots.work, day(1)), "another"):
         assert [file.partition for file in erase(opened, 3).left] == [DAY_1]
 
     assert opened.erase(None, RUN, ADA, local).left == ()

@@ -35,10 +35,14 @@ class Places:
     work: str
     table_root: str
     partition_root: str
+    """Where the files of the revision come."""
     lock: str
     scratch: str
     retired: Callable[[str], str]
     """File name → the path that it is moved to when it is removed."""
+    former_root: str | None = None
+    """The directory of the revision before, which stays as it is, if the revision has one to
+    itself; None: the files of `partition_root` are replaced."""
 
 
 class CommitSteps(Protocol):
@@ -85,9 +89,11 @@ class Publisher:
             # A process that slept here while its successor finished must not touch a file.
             steps.check_right()
             unfinished = self.examine(plan.publication)
-            self._retract([plan.marker_name, plan.former_marker])
-            self._move(plan.publication.adds, unfinished)
-            self._verify(plan.publication.content)
+            self._retract(self._outdated(plan))
+            self._move(plan.publication, unfinished)
+            for file in plan.publication.content:
+                # The marker will list it (PC-F17).
+                self._verify(file, self._target(file.name))
             self._retire(plan.publication)
             steps.advance(PublicationState.MOVED)
             self._run_policies(plan)
@@ -108,6 +114,9 @@ class Publisher:
             steps.check_right()
             publication = plan.publication
             came = [file for file in publication.adds if self._stands(file)]
+            if self.places.former_root is not None:
+                self._take_away(plan, came)
+                return
             gone = [file for file in publication.removes if not self._stands(file)]
             if came or gone or is_marked(self.storage, self.places.partition_root, plan):
                 self._retract([plan.marker_name, plan.former_marker])
@@ -123,6 +132,16 @@ class Publisher:
             if self.storage.exists(self.places.partition_root):
                 self.storage.sync(self.places.partition_root)
 
+    def _take_away(self, plan: CommitPlan, came: Sequence[PublishedFile]) -> None:
+        """Remove the directory of a revision that cannot be finished, its marker first."""
+        root = self.places.partition_root
+        self._retract([plan.marker_name])
+        for file in came:
+            self._link_synced(self._target(file.name), f"{self.places.work}/{file.staged}")
+        if self.storage.exists(root):
+            self.storage.delete_tree(root)
+            self.storage.sync(posixpath.dirname(root))
+
     def _stands(self, file: PublishedFile) -> bool:
         return self.storage.length(self._target(file.name)) is not None
 
@@ -137,6 +156,11 @@ class Publisher:
     def _target(self, name: str) -> str:
         return f"{self.places.partition_root}/{name}"
 
+    def _stood(self, name: str) -> str:
+        """Return where a file of the revision before is."""
+        former = self.places.former_root
+        return self._target(name) if former is None else f"{former}/{name}"
+
     def examine(self, publication: Publication) -> list[PublishedFile]:
         """Check every file of a revision before anything changes (PC-F27).
 
@@ -148,8 +172,9 @@ class Publisher:
             StagedFileMissing, FileLengthWrong, FileContentWrong: a file was lost or damaged.
         """
         below(self.places.table_root, publication.partition.path)
-        coming = {file.name for file in publication.adds}
-        self._verify([file for file in publication.content if file.name not in coming])
+        for file in publication.staying:
+            is_there = self.storage.length(self._target(file.name)) is not None
+            self._verify(file, self._target(file.name) if is_there else self._stood(file.name))
         return [
             file
             for file in publication.adds
@@ -170,38 +195,42 @@ class Publisher:
         if self.storage.exists(self.places.partition_root):
             self.storage.sync(self.places.partition_root)
 
-    def _move(self, adds: Sequence[PublishedFile], unfinished: Sequence[PublishedFile]) -> None:
+    def _outdated(self, plan: CommitPlan) -> list[str | None]:
+        """Return the markers that must not stand while files change.
+
+        In a directory of its own, no marker stands before all files are there.
+        """
+        if self.places.former_root is None:
+            return [plan.marker_name, plan.former_marker]
+        is_own = is_marked(self.storage, self.places.partition_root, plan)
+        return [] if is_own else [plan.marker_name]
+
+    def _move(self, publication: Publication, unfinished: Sequence[PublishedFile]) -> None:
         self.storage.make_dirs(self.places.partition_root)
         for file in unfinished:
             self.storage.link_new(f"{self.places.work}/{file.staged}", self._target(file.name))
+        for file in publication.staying if self.places.former_root is not None else ():
+            if not self._stands(file):
+                self.storage.link_new(self._stood(file.name), self._target(file.name))
         # The new names are on the disk before an old one is removed: a power cut leaves at least
         # one.
         self.storage.sync(self.places.partition_root)
-        for file in adds:
+        for file in publication.adds:
             self.storage.delete(f"{self.places.work}/{file.staged}")
 
-    def _verify(self, files: Sequence[PublishedFile]) -> None:
-        """Check that every file that the marker will list exists (PC-F17)."""
-        for file in files:
-            found = self.storage.length(self._target(file.name))
-            if found is None:
-                raise StagedFileMissing(
-                    path=f"{self.places.work}/{file.staged}",
-                    target=self._target(file.name),
-                    window=file.window,
-                )
-            if found != file.length:
-                raise FileLengthWrong(
-                    path=self._target(file.name),
-                    window=file.window,
-                    expected=file.length,
-                    found=found,
-                )
+    def _verify(self, file: PublishedFile, path: str) -> None:
+        """Check that a file exists, as long as it was sealed."""
+        found = self.storage.length(path)
+        if found is None:
+            staged = f"{self.places.work}/{file.staged}"
+            raise StagedFileMissing(path=staged, target=path, window=file.window)
+        if found != file.length:
+            raise FileLengthWrong(path=path, window=file.window, expected=file.length, found=found)
 
     def _retire(self, publication: Publication) -> None:
         gone, folders = [], set()
         for file in publication.removes:
-            source, target = self._target(file.name), self._retired(publication, file)
+            source, target = self._stood(file.name), self._retired(publication, file)
             if self.storage.length(source) is None:
                 continue
             folder = posixpath.dirname(target)
@@ -214,6 +243,8 @@ class Publisher:
         # The parts of a joined file, and what an undo sets aside, may count again.
         for folder in sorted(folders):
             self.storage.sync(folder)
+        if self.places.former_root is not None:
+            return
         for source in gone:
             self.storage.delete(source)
         if publication.removes:

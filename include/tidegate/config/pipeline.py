@@ -35,7 +35,9 @@ from tidegate.model.row_kind import CHANGE_ORDINAL, CHANGE_TYPE
 
 _OF_A_CHANGE = frozenset({CHANGE_TYPE, CHANGE_ORDINAL, "_partial"})
 _OF_A_COMMIT = frozenset({"_commit_snapshot_id"})
-_OUTSIDE_PLANS = frozenset({"path", "work", "compaction", "evolve", "metastore"})
+_OUTSIDE_PLANS = frozenset(
+    {"path", "work", "compaction", "evolve", "metastore", "layout", "keep_revisions"}
+)
 """Keys of `target` that decide no staged byte."""
 _PRESETS = ("@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")
 _CRON_FIELD = re.compile(r"[0-9A-Za-z*/,#?-]+")
@@ -202,6 +204,7 @@ class PipelineConfig(Section):
             "target.write": self.target.write,
             **({"target.keys": ", ".join(self.target.keys)} if self.target.keys else {}),
             **self.target.format_identity,
+            **({"target.layout": self.target.layout} if self.target.layout != "in_place" else {}),
         }
 
     @property
@@ -326,6 +329,7 @@ class PipelineConfig(Section):
         self._check_columns()
         self._check_partition_time()
         self._check_metastore()
+        self._check_layout()
         judges = self.gate is not None or any(rule.on_failure == "hold" for rule in self.rows)
         column = self.event_time.column if self.event_time else None
         fields, write = self.target.partition_by, self.target.write
@@ -349,6 +353,16 @@ class PipelineConfig(Section):
         if target.format not in LISTED_FORMATS:
             problem = f"lists no {target.format} files; use {', '.join(LISTED_FORMATS)}"
             raise KeyProblem(problem, key="target.metastore")
+
+    def _check_layout(self) -> None:
+        """Check that something tells readers which directory of a partition counts."""
+        writes_marker = any(policy.writes_marker for policy in self.commit.policies)
+        if self.target.layout != "in_place" and not writes_marker:
+            problem = (
+                "'revisions' needs markers, which tell the directory that counts; write "
+                "`commit.policies: [success-file]`, or end the others with it"
+            )
+            raise KeyProblem(problem, key="target.layout")
 
     def _check_late_data(self) -> None:
         late, target = self.commit.late_data, self.target

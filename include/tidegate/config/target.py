@@ -50,6 +50,10 @@ RowEffect = Literal["quarantine", "hold", "warn"]
 WriteMode = Literal["append", "overwrite", "upsert"]
 Evolve = Literal["widen", "add_columns", "none"]
 CopyWholeFiles = Literal["auto", "never"]
+TargetLayout = Literal["in_place", "revisions"]
+
+_KEEP_REVISIONS = 2
+"""The current revision, and the one that readers may be in the middle of."""
 
 OWNER_FILE = ".tidegate.owner"
 """The file at the target's root that names the pipeline that owns it (design §4).
@@ -96,6 +100,14 @@ class TargetConfig(Section):
     csv: CsvConfig = Field(CsvConfig(), exclude_if=_is_unsaid(CsvConfig()))
     metastore: MetastoreConfig | None = Field(None, exclude_if=_is_unsaid(None))
     """The catalog of the policy `metastore`."""
+    layout: Annotated[TargetLayout, words(TargetLayout)] = Field(
+        "in_place", exclude_if=_is_unsaid("in_place")
+    )
+    """`in_place`: the files of a partition are in its directory, where a revision replaces them;
+    `revisions`: each revision has a directory of its own, and readers come by the metastore or by
+    markers."""
+    keep_revisions: int | None = Field(None, gt=0, exclude_if=_is_unsaid(None))
+    """How many of a partition's newest directories `tidegate gc` leaves; by default 2."""
     evolve: Annotated[Evolve | None, _word(Evolve)] = Field(None, exclude_if=_is_unsaid(None))
     """What a window may do to the columns of the table. `widen`, the default: columns may come, go
     and change their types; `add_columns`: they may only come; `none`, the default for CSV: they
@@ -253,6 +265,18 @@ class TargetConfig(Section):
     def evolution(self) -> str:
         """What a window may do to the columns of the table."""
         return self.evolve or ("widen" if KINDS[self.format].may_widen else "none")
+
+    @model_validator(mode="after")
+    def _layout_fits(self) -> TargetConfig:
+        if self.keep_revisions is not None and self.layout == "in_place":
+            problem = "belongs to `layout: revisions`; the layout is 'in_place'"
+            raise KeyProblem(problem, key="keep_revisions")
+        return self
+
+    @property
+    def kept_directories(self) -> int:
+        """How many of a partition's newest revisions keep a directory of their own."""
+        return self.keep_revisions or _KEEP_REVISIONS
 
     @model_validator(mode="after")
     def _rows_in_order(self) -> TargetConfig:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from tidegate.errors import ListedTableDiffers
 from tidegate.metastore.hive_types import holds, wider
 from tidegate.model.metastore import ListedColumn
+from tidegate.model.revision_folder import partition_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,7 +41,8 @@ def agreed(name: str, found: ListedTable, wanted: ListedTable) -> tuple[ListedCo
     """
     if found.pipeline not in {None, wanted.pipeline}:
         _refuse(name, "pipeline", str(wanted.pipeline), str(found.pipeline))
-    if not same_place(found.location, wanted.location):
+    # A table may go from the directory of one revision to that of the next.
+    if partition_of(_place(found.location)) != partition_of(_place(wanted.location)):
         _refuse(name, "location", wanted.location, found.location)
     if found.format != wanted.format:
         _refuse(name, "format", wanted.format, found.format)

@@ -96,15 +96,25 @@ class HiveMetastore:
 
     def set_columns(self, columns: tuple[ListedColumn, ...]) -> None:
         """See `Metastore`."""
-        from hive_metastore.ttypes import InvalidOperationException
-
         with self._connected() as client:
             found = self._required(client)
             found.sd.cols = _fields(columns)
-            with self._explained(InvalidOperationException):
-                client.alter_table_with_environment_context(
-                    self._database, self._table, found, _context()
-                )
+            self._alter(client, found)
+
+    def set_location(self, location: str) -> None:
+        """See `Metastore`."""
+        with self._connected() as client:
+            found = self._required(client)
+            found.sd.location = location
+            self._alter(client, found)
+
+    def _alter(self, client: Client, table: Any) -> None:
+        from hive_metastore.ttypes import InvalidOperationException
+
+        with self._explained(InvalidOperationException):
+            client.alter_table_with_environment_context(
+                self._database, self._table, table, _context()
+            )
 
     def partition(self, values: tuple[str, ...]) -> ListedPartition | None:
         """See `Metastore`."""

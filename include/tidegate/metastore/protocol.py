@@ -32,6 +32,10 @@ class Metastore(Protocol):
         """Replace the columns of the table, but not those of its partitions."""
         ...
 
+    def set_location(self, location: str) -> None:
+        """Send the readers of the table to another directory, but not those of its partitions."""
+        ...
+
     def partition(self, values: tuple[str, ...]) -> ListedPartition | None:
         """Return a partition as it is listed; None if it is not."""
         ...

@@ -203,6 +203,12 @@ class Publication(Value):
         return sum(item.rows for item in self.content)
 
     @property
+    def staying(self) -> tuple[PublishedFile, ...]:
+        """The files of the base revision that are in this one, too."""
+        coming = {file.name for file in self.adds}
+        return tuple(file for file in self.content if file.name not in coming)
+
+    @property
     def is_empty(self) -> bool:
         """Whether the content would not change; nothing is written then (PC-A08)."""
         return not self.adds and not self.removes

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Self
 
 from tidegate.commit.partition_time import PartitionClock
+from tidegate.commit.policies.metastore import listing_of
 from tidegate.errors import FormatNotJoined, PlacesMoved, TidegateError
 from tidegate.pipeline.control import PipelineControl
 from tidegate.pipeline.load.announce import Announcer
@@ -36,6 +37,7 @@ from tidegate.pipeline.upkeep.erasing.naming import NamedRows
 from tidegate.pipeline.upkeep.erasing.staged_forms import StagedForms
 from tidegate.pipeline.upkeep.erasing.waiting import WaitingRows
 from tidegate.pipeline.upkeep.forgotten import Forgotten
+from tidegate.pipeline.upkeep.former_revisions import FormerRevisions
 from tidegate.pipeline.upkeep.fsck.strays import Strays
 from tidegate.pipeline.upkeep.fsck.ways_out import WaysOut
 from tidegate.pipeline.upkeep.lost_announces import LostAnnounces
@@ -155,7 +157,7 @@ class PipelineParts(PipelineControl):
         forms = StagedForms(config, roots, ledger, storage, contents)
         waiting = WaitingRows(roots, ledger, storage, contents, forms, self._committer)
         at_work = AtWork(config, roots, ledger, storage, self.life_of)
-        kept = KeptRows(config, roots, ledger, storage, contents, forms, at_work)
+        kept = KeptRows(config, roots, ledger, storage, contents, forms, at_work, self._former)
         return Eraser(roots, ledger, storage, standing, waiting, kept, self._strays)
 
     @property
@@ -164,7 +166,12 @@ class PipelineParts(PipelineControl):
         config, roots, ledger = self.config, self.roots, self.ledger
         storage, contents = self.storage, self._contents
         ways_out = WaysOut(config.name, roots, ledger, storage, contents)
-        return Strays(config, roots, ledger, storage, contents, self._watch, ways_out)
+        watch, former = self._watch, self._former
+        return Strays(config, roots, ledger, storage, contents, watch, ways_out, former)
+
+    @property
+    def _former(self) -> FormerRevisions:
+        return FormerRevisions(self.roots, self.ledger, self.storage)
 
     @property
     def _named_rows(self) -> NamedRows:
@@ -239,7 +246,14 @@ class PipelineParts(PipelineControl):
     @cached_property
     def _sweeper(self) -> Sweeper:
         return Sweeper(
-            self.config, self.roots, self.ledger, self.storage, self._watch, self.life_of
+            config=self.config,
+            roots=self.roots,
+            ledger=self.ledger,
+            storage=self.storage,
+            watch=self._watch,
+            former=self._former,
+            listed=listing_of(self.config.target),
+            life_of=self.life_of,
         )
 
     def coming_columns(self, now: datetime) -> pa.Schema | None:

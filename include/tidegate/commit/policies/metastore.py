@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tidegate.errors import ColumnsUnknown, MetastoreRefused, PartitionUnlistable
+from tidegate.config import MetastorePolicy
+from tidegate.errors import (
+    ColumnsUnknown,
+    ListedTableDiffers,
+    MetastoreRefused,
+    PartitionUnlistable,
+)
 from tidegate.metastore import open_metastore
 from tidegate.metastore.agreement import agreed, same_place
 from tidegate.model.metastore import ListedPartition, ListedTable
@@ -13,10 +19,13 @@ from tidegate.model.partition import HIVE_DEFAULT_NAME
 from tidegate.storage import is_object
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tidegate.commit.policies.protocol import PolicyContext
-    from tidegate.config import MetastoreConfig, MetastorePolicy, TargetConfig
+    from tidegate.config import MetastoreConfig, TargetConfig
     from tidegate.metastore.protocol import Metastore
     from tidegate.model.metastore import TableColumns
+    from tidegate.model.partition import Partition
 
 _ATTEMPTS = 10
 """How often columns are compared again after other commits changed them."""
@@ -34,13 +43,17 @@ class ListInMetastore:
     metastore: Metastore
     options: MetastoreConfig
     format: str
+    moves: bool = False
+    """Whether the table itself goes from directory to directory, which have revisions of it."""
 
     @classmethod
     def of(cls, _options: MetastorePolicy, target: TargetConfig) -> ListInMetastore:
         """Prepare; nothing is connected yet."""
         options = target.metastore
         assert options is not None, "the pipeline file is refused without it"
-        return cls(open_metastore(options.uri, options.table), options, target.format)
+        moves = target.layout != "in_place" and not target.partition_by
+        metastore = open_metastore(options.uri, options.table)
+        return cls(metastore, options, target.format, moves)
 
     def commit(self, context: PolicyContext) -> None:
         """List the table and the partition.
@@ -54,7 +67,7 @@ class ListInMetastore:
         if HIVE_DEFAULT_NAME in given:
             raise PartitionUnlistable(table=self.options.table, partition=str(context.partition))
         self._list_table(context)
-        values = tuple(HIVE_DEFAULT_NAME if value is None else value for value in given)
+        values = _listed_values(context.partition)
         if not values:
             return
         if not context.files and self.options.on_empty == "drop":
@@ -73,11 +86,22 @@ class ListInMetastore:
         if listed is None or not _is_same(listed, wanted):
             self.metastore.put(wanted)
 
+    def location(self, partition: Partition) -> str | None:
+        """Return the directory to which readers of a partition are sent; None if it is not listed.
+
+        Raises:
+            MetastoreSilent, MetastoreRefused: see `Metastore` (Transient).
+        """
+        values = _listed_values(partition)
+        found = self.metastore.partition(values) if values else self.metastore.table()
+        return None if found is None else found.location
+
     def foreseen(self, columns: TableColumns, root: str, pipeline: str) -> str:
         """Say what a commit would do to the table; raises as `commit`."""
         found = self.metastore.table()
         if found is None:
             return "not there yet: the first publish makes it"
+        self._check_movable(found)
         needed = agreed(self.options.table, found, self._table(columns, root, pipeline))
         changed = [column.name for column in needed if column not in found.columns.columns]
         return f"the next publish changes {', '.join(changed)}" if changed else "with all columns"
@@ -85,24 +109,47 @@ class ListInMetastore:
     def _table(self, columns: TableColumns, root: str, pipeline: str) -> ListedTable:
         return ListedTable(columns, address(root), self.format, pipeline)
 
+    def _check_movable(self, found: ListedTable) -> None:
+        if self.moves and found.pipeline is None:
+            raise ListedTableDiffers(
+                table=self.options.table,
+                part="location",
+                expected="one of a table that the pipeline made, which each revision moves",
+                found=f"{found.location} of a table that somebody else made",
+            )
+
     def _list_table(self, context: PolicyContext) -> None:
         columns = context.columns
+        root = context.partition_root if self.moves else context.table_root
         for _ in range(_ATTEMPTS):
             found = self.metastore.table()
             if columns is None:
                 if found is None:
                     raise ColumnsUnknown(table=self.options.table, partition=str(context.partition))
                 columns = found.columns
-            wanted = self._table(columns, context.table_root, context.pipeline)
+            wanted = self._table(columns, root, context.pipeline)
             if found is None:
                 self.metastore.create(wanted)
                 continue
+            self._check_movable(found)
             needed = agreed(self.options.table, found, wanted)
             if needed == found.columns.columns:
+                if not same_place(found.location, wanted.location):
+                    self.metastore.set_location(wanted.location)
                 return
             self.metastore.set_columns(needed)
         problem = f"its columns were changed {_ATTEMPTS} times while this commit compared them"
         raise MetastoreRefused(uri=self.options.uri, table=self.options.table, problem=problem)
+
+
+def listing_of(target: TargetConfig) -> Callable[[Partition], str | None]:
+    """Return what tells the directory to which a metastore sends the readers of a partition.
+
+    It returns None for a partition that is not listed, and raises as `Metastore` does.
+    """
+    if target.metastore is None:
+        return lambda _: None
+    return ListInMetastore.of(MetastorePolicy(), target).location
 
 
 def address(path: str) -> str:
@@ -111,6 +158,10 @@ def address(path: str) -> str:
     Hadoop's and Hive's word for S3 is `s3a`, which the others know, too.
     """
     return f"s3a:{path.removeprefix('s3:')}" if is_object(path) else f"file:{path}"
+
+
+def _listed_values(partition: Partition) -> tuple[str, ...]:
+    return tuple(HIVE_DEFAULT_NAME if value is None else value for _, value in partition.values)
 
 
 def _is_same(listed: ListedPartition, wanted: ListedPartition) -> bool:

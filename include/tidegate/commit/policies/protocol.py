@@ -19,7 +19,8 @@ class PolicyContext:
     table_root: str
     partition: Partition
     partition_root: str
-    """Directory of the partition; the table root for an unpartitioned target."""
+    """Directory of the files: that of the partition, the table root for an unpartitioned target;
+    with `target.layout: revisions` one below it, which no other revision has."""
     revision: int
     key: str
     """Identifies this commit: the same for every repetition of it."""

@@ -15,6 +15,7 @@ from tidegate.errors import StateFileLost
 from tidegate.model.message import CommitMessage
 from tidegate.model.publication import CommitPlan
 from tidegate.pipeline.state.abandoned import is_abandoned
+from tidegate.pipeline.state.places import coming_folders
 from tidegate.pipeline.state.plan_files import read_splits
 from tidegate.stage import layout
 from tidegate.stage.stored import read_stored
@@ -137,13 +138,13 @@ class PlanNames:
             if not item.rows or not revisions:
                 continue
             path = f"{self.roots.work}/{revisions[-1].commit_plan}"
-            folder = self.roots.partition(item.partition)
             try:
-                content = read_stored(self.storage, path, CommitPlan).publication.content
+                publication = read_stored(self.storage, path, CommitPlan).publication
             except StateFileLost:
                 # What it told is found again by those who need it.
                 continue
-            for file in content:
+            folder = self.roots.revision(publication)
+            for file in publication.content:
                 is_of_plan = (file.window, file.plan_digest) == (sequence, digest)
                 if is_of_plan and self.storage.length(f"{folder}/{file.name}") != file.length:
                     return True
@@ -180,5 +181,7 @@ class PlanNames:
 
     def _is_lost(self, uri: str, part: PartFile) -> bool:
         # A commit that has begun may have moved it.
-        places = f"{uri}/{part.staged}", f"{self.roots.partition(part.partition)}/{part.name}"
-        return all(self.storage.length(place) != part.length for place in places)
+        if self.storage.length(f"{uri}/{part.staged}") == part.length:
+            return False
+        folders = coming_folders(self.roots, self.ledger, self.storage, part.partition)
+        return all(self.storage.length(f"{it}/{part.name}") != part.length for it in folders)

@@ -79,7 +79,9 @@ class Assembler:
             # Windows without a row left for the partition.
             return {file.name for file in found.standing}, ()
         unit_digest = self._digest(partition, found, parts)
-        unit = self.units.merged(partition, unit_digest, found.standing, parts)
+        folder = self.contents.folder(partition)
+        standing = [(file, f"{folder}/{file.name}") for file in found.standing]
+        unit = self.units.merged(partition, unit_digest, standing, parts)
         return set(unit.kept), self._adds(partition, unit, unit_digest, found)
 
     def _changes(self, partition: Partition, found: Merging, *, is_anew: bool) -> _Parts:

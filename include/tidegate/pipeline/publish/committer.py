@@ -369,7 +369,7 @@ class Committer:
         plan = self.contents.standing_plan(partition)
         if plan is None or not writes_marker(plan):
             return True
-        return is_marked(self.storage, self.roots.partition(partition), plan)
+        return is_marked(self.storage, self.roots.revision(plan.publication), plan)
 
     def _proposal(
         self, stored: PublicationEntry, before: PublicationEntry | None = None

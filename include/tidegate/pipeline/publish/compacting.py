@@ -187,7 +187,7 @@ class Compactor:
         self, following: Publication, stood: set[str], files: Sequence[PublishedFile]
     ) -> list[tuple[PublishedFile, str]]:
         roots = self.contents.roots
-        folder = roots.partition(following.partition)
+        folder = self.contents.folder(following.partition)
         return [
             (file, f"{folder}/{file.name}" if file.name in stood else f"{roots.work}/{file.staged}")
             for file in files

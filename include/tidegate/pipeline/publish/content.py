@@ -19,6 +19,7 @@ from tidegate.model.publication import (
     PublishedFile,
 )
 from tidegate.pipeline.state.kept_values import KeptValues
+from tidegate.pipeline.state.places import current_folder
 from tidegate.pipeline.state.plan_files import read_plan
 from tidegate.pipeline.state.reading import Reading, published_schema
 from tidegate.source import open_source
@@ -84,23 +85,27 @@ class Contents:
             return None
         return self.commit_plan(revisions[-1].commit_plan)
 
+    def folder(self, partition: Partition) -> str:
+        """Return the directory with the files of a partition's current revision."""
+        return current_folder(self.roots, self.ledger, partition)
+
     def files_of(self, publication: Publication) -> list[str]:
         """Return the current paths of a proposed revision's files.
 
         An added file may be at its target already if a commit began that the ledger has forgotten.
         """
-        root = self.roots.partition(publication.partition)
+        root, standing = self.roots.revision(publication), self.folder(publication.partition)
         coming = {file.name for file in publication.adds}
         return [
             self._staged_or_moved(file, f"{root}/{file.name}")
             if file.name in coming
-            else f"{root}/{file.name}"
+            else f"{standing}/{file.name}"
             for file in publication.content
         ]
 
     def lacks_unit(self, publication: Publication) -> bool:
         """Return whether a file is gone that was assembled for a revision (design §4a)."""
-        root = self.roots.partition(publication.partition)
+        root = self.roots.revision(publication)
         return any(
             file.staged.startswith(f"{layout.UNITS}/")
             and not self.storage.exists(self._staged_or_moved(file, f"{root}/{file.name}"))
@@ -131,8 +136,7 @@ class Contents:
         )
 
     def _is_lost(self, partition: Partition, file: PublishedFile) -> bool:
-        path = f"{self.roots.partition(partition)}/{file.name}"
-        return self.storage.length(path) != file.length
+        return self.storage.length(f"{self.folder(partition)}/{file.name}") != file.length
 
     def waiting(
         self,

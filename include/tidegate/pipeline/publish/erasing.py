@@ -72,7 +72,7 @@ class StandingRows:
         standing = self.contents.standing(partition)
         if standing is None:
             return 0
-        folder, columns, lacking = self.roots.partition(partition), self._columns(standing), 0
+        folder, columns, lacking = self.roots.revision(standing), self._columns(standing), 0
         for file in standing.content:
             path = f"{folder}/{file.name}"
             lacking += not tells(
@@ -129,7 +129,7 @@ class StandingRows:
 
     def _files(self, standing: Publication, rows: Mapping[str, int]) -> tuple[ErasedFile, ...]:
         partition = standing.partition
-        folder = self.roots.partition(partition)
+        folder = self.roots.revision(standing)
         return tuple(
             ErasedFile(f"{folder}/{name}", found, WITHOUT, str(partition), is_published=True)
             for name, found in rows.items()
@@ -137,7 +137,7 @@ class StandingRows:
 
     def _rows(self, standing: Publication, erasures: Sequence[Erasure]) -> Mapping[str, int]:
         """Return name → erased rows of the files that have some."""
-        folder = self.roots.partition(standing.partition)
+        folder = self.roots.revision(standing)
         columns = self._columns(standing)
         rows = {
             file.name: erased_in(
@@ -157,7 +157,7 @@ class StandingRows:
         """Return the next revision, with its files made; the names of files with rows are given."""
         joined, parts = apart(standing.content, rows)
         partition, columns = standing.partition, self._columns(standing)
-        folder = self.roots.partition(partition)
+        folder = self.roots.revision(standing)
         made: list[PublishedFile] = []
         plain = [file for file in standing.content if file.name in rows and not file.made_of]
         for file in plain:

@@ -14,6 +14,7 @@ from tidegate.ledger.holder import Holder
 from tidegate.model.publication import Publication, PublicationState
 from tidegate.pipeline.publish.commit_plans import policies_to_finish, revision_of
 from tidegate.pipeline.state.renewing import Renewing, renewing_claim
+from tidegate.stage import layout
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -60,7 +61,7 @@ class Finisher:
         held = self.ledger.partitions
         if held.get(partition).owner is None or not held.is_free(partition, holder):
             return held.claim(partition, holder)
-        with self.storage.lock(self.roots.places(partition, 0).lock, owner):
+        with self.storage.lock(layout.lock_file(self.roots.work, partition), owner):
             return held.claim(partition, holder)
 
     def renewing(self, partition: Partition, claim: Claim) -> Renewing:
@@ -143,7 +144,7 @@ class Finisher:
         self.ledger.publications.withdraw(partition, digest, claim)
 
     def _publisher(self, publication: Publication, policies: Sequence[PolicyConfig]) -> Publisher:
-        places = self.roots.places(publication.partition, publication.revision)
+        places = self.roots.places(publication, self.contents.folder)
         target = self.config.target
         built = [(policy.title, open_policy(policy, target)) for policy in policies]
         lists = any(policy.word == MetastorePolicy.word for policy in policies)

@@ -87,7 +87,7 @@ class LateRows:
         """
         if not any(item.late for item in contributions):
             return
-        with self.storage.lock(self.roots.places(partition, 0).lock, owner):
+        with self.storage.lock(layout.lock_file(self.roots.work, partition), owner):
             self.ledger.partitions.check_fence(partition, claim)
             LateFiles(self.roots, self.storage, self.contents).put(
                 partition, contributions, stood, own=self._own

@@ -68,7 +68,7 @@ class Units:
         self,
         partition: Partition,
         digest: str,
-        standing: Iterable[PublishedFile],
+        standing: Iterable[tuple[PublishedFile, str]],
         changes: Iterable[tuple[int, PublishedFile]],
     ) -> AssembledUnit:
         """Merge staged changes into standing files.
@@ -76,14 +76,13 @@ class Units:
         Args:
             partition: the partition.
             digest: of the ingredients.
-            standing: files of the current revision.
+            standing: files of the current revision, each with its path.
             changes: staged files in content order, each with the place of its window.
         """
-        folder = self.roots.partition(partition)
         made_of = MergeInput(
             partition,
             digest,
-            tuple(StandingFile(it.name, f"{folder}/{it.name}", it.length) for it in standing),
+            tuple(StandingFile(it.name, path, it.length) for it, path in standing),
             tuple(
                 ChangeFile(f"{self.roots.work}/{part.staged}", place, part.rows)
                 for place, part in changes

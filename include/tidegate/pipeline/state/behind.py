@@ -14,8 +14,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tidegate.errors import LedgerBehind, MarkerInvalid, PartitionStands, SourceFileGone
+from tidegate.model.revision_folder import partition_of
 from tidegate.pipeline.state.records import Records
 from tidegate.stage import layout
+from tidegate.target.layouts import revision_folders
 from tidegate.target.marker import marked_by, read_marker
 from tidegate.target.retired import retirements
 
@@ -186,7 +188,7 @@ class Watch:
         """Check that no marker of the pipeline is in other partitions than those at some paths."""
         target = self.roots.target
         for name in self.storage.list_files(target):
-            folder = posixpath.dirname(name)
+            folder = partition_of(posixpath.dirname(name))
             if folder not in known and marked_by(self.storage, target, name) == self.config.name:
                 path = f"{target}/{name}"
                 marker = read_marker(path, self.storage.read_bytes(path))
@@ -198,7 +200,9 @@ class Watch:
         if left is None:
             return
         folder = self.roots.partition(partition)
-        if any(map(layout.is_part_file, self.storage.list_names(folder))):
+        # Whatever the layout is by now.
+        places = (folder, *revision_folders(self.storage, folder))
+        if any(layout.is_part_file(it) for at in places for it in self.storage.list_names(at)):
             raise PartitionStands(
                 pipeline=self.config.name, partition=str(partition), owner=left, folder=folder
             )
@@ -241,17 +245,23 @@ class Watch:
 
         The marker of a pipeline that was retired says nothing about this one.
         """
-        own = [it for it in self._markers(partition) if not self._was_left(it)]
+        own = (it for it in self._markers(partition) if not self._was_left(it))
+        if not self.roots.layout.is_shared:
+            return next(own, None)
         return max(own, key=lambda marker: marker["revision"], default=None)
 
     def own_markers(self, partition: Partition) -> list[str]:
         """Return the paths of a partition's markers, but for those of retired pipelines."""
-        folder = self.roots.partition(partition)
         return [
-            f"{folder}/{name}"
-            for name in sorted(self.marker_names(partition))
-            if (marker := self._marker_called(name, partition)) and not self._was_left(marker)
+            path
+            for path in self._marker_paths(partition)
+            if (marker := self._marker_at(path)) and not self._was_left(marker)
         ]
+
+    def _marker_paths(self, partition: Partition) -> list[str]:
+        """Return where markers of a partition may be, those of the newest revision first."""
+        folders, names = self.roots.folders(partition, self.storage), self.marker_names(partition)
+        return [f"{folder}/{name}" for folder in folders for name in sorted(names)]
 
     def _was_left(self, marker: Mapping[str, Any]) -> bool:
         writer = marker["pipeline"]
@@ -344,11 +354,10 @@ class Watch:
 
     def _markers(self, partition: Partition) -> Iterator[dict[str, Any]]:
         """Read the markers of a partition, whoever wrote them."""
-        found = (self._marker_called(name, partition) for name in self.marker_names(partition))
+        found = map(self._marker_at, self._marker_paths(partition))
         return (marker for marker in found if marker is not None)
 
-    def _marker_called(self, name: str, partition: Partition) -> dict[str, Any] | None:
-        path = f"{self.roots.partition(partition)}/{name}"
+    def _marker_at(self, path: str) -> dict[str, Any] | None:
         try:
             return read_marker(path, self.storage.read_bytes(path))
         except SourceFileGone:

@@ -15,16 +15,20 @@ from tidegate.config import (
 )
 from tidegate.errors import LateRootUnfit, StorageDenied, StorageSilent
 from tidegate.stage import layout
+from tidegate.target.layouts import IN_PLACE, LAYOUTS
 from tidegate.target.owner import Grounds
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from tidegate.config import PipelineConfig
     from tidegate.config.late_data import LateDataConfig
     from tidegate.ledger import Ledger
+    from tidegate.model.ledger_rows import RevisionEntry
     from tidegate.model.partition import Partition
+    from tidegate.model.publication import Publication
     from tidegate.storage import Storage
+    from tidegate.target.layouts import Layout
 
 
 _LATE = "commit.late_data.side.path"
@@ -41,6 +45,8 @@ class Roots:
     work: str
     late: str | None = None
     """Where late rows are published instead; None: nowhere."""
+    layout: Layout = IN_PLACE
+    """In which directories of the target revisions have their files."""
 
     @classmethod
     def of(cls, config: PipelineConfig) -> Roots:
@@ -55,7 +61,8 @@ class Roots:
         target = resolve_secret(config.target.path, "target.path").rstrip("/")
         work = resolve_secret(config.target.work, "target.work").rstrip("/")
         refuse_work_inside(work, target)
-        made = cls(target, work, late_root_in(config.commit.late_data))
+        layout_ = LAYOUTS[config.target.layout]
+        made = cls(target, work, late_root_in(config.commit.late_data), layout_)
         made.refuse_overlap(config.name, source_places(config.source))
         return made
 
@@ -86,16 +93,53 @@ class Roots:
         """Return a partition's directory; the table root for an unpartitioned target."""
         return f"{self.target}/{partition.path}" if partition.path else self.target
 
-    def places(self, partition: Partition, revision: int) -> Places:
-        """Return the directories of one partition's files: published, staged and retired."""
+    def revision(self, made: Publication | RevisionEntry) -> str:
+        """Return the directory with the files of a revision of a partition."""
+        return self.layout.folder(self.partition(made.partition), made)
+
+    def folders(self, partition: Partition, storage: Storage) -> list[str]:
+        """Return the directories in which revisions of a partition may stand, newest first."""
+        return self.layout.folders(storage, self.partition(partition))
+
+    def places(self, publication: Publication, current: Callable[[Partition], str]) -> Places:
+        """Return the directories of one revision's files: published, staged and retired.
+
+        Args:
+            publication: the revision that is being published.
+            current: returns the directory with the files of a partition's current revision.
+        """
+        partition = publication.partition
         return Places(
             work=self.work,
             table_root=self.target,
-            partition_root=self.partition(partition),
+            partition_root=self.revision(publication),
             lock=layout.lock_file(self.work, partition),
             scratch=layout.scratch_root(self.work),
-            retired=lambda name: layout.retired_part(self.work, partition, revision, name),
+            retired=lambda name: layout.retired_part(
+                self.work, partition, publication.revision, name
+            ),
+            former_root=None if self.layout.is_shared else current(partition),
         )
+
+
+def current_folder(roots: Roots, ledger: Ledger, partition: Partition) -> str:
+    """Return the directory with the files of a partition's current revision.
+
+    For one without a revision it is that of the partition.
+    """
+    root = roots.partition(partition)
+    revisions = () if roots.layout.is_shared else ledger.publications.revisions(partition)
+    return roots.revision(revisions[-1]) if revisions else root
+
+
+def coming_folders(
+    roots: Roots, ledger: Ledger, storage: Storage, partition: Partition
+) -> list[str]:
+    """Return the directories of the current revision, and of those that may come after it."""
+    found = roots.folders(partition, storage)
+    revisions = ledger.publications.revisions(partition) if len(found) > 1 else ()
+    former = {roots.revision(item) for item in revisions[:-1]}
+    return [folder for folder in found if folder not in former]
 
 
 def late_root_in(late_data: LateDataConfig) -> str | None:

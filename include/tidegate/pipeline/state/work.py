@@ -26,6 +26,7 @@ from tidegate.errors import (
     WorkUnknown,
 )
 from tidegate.errors.commands import command
+from tidegate.model.revision_folder import partition_of
 from tidegate.pipeline.state.copied import note_place, refuse_copied
 from tidegate.pipeline.state.left import check_registered, forget_ended
 from tidegate.pipeline.state.moved import (
@@ -310,7 +311,10 @@ def _published_by(name: str, roots: Roots, storage: Storage) -> list[str]:
         for path in storage.list_files(roots.target)
         if path != OWNER_FILE
         and not is_retirement(path)
-        and (posixpath.dirname(path) not in left or marked_by(storage, roots.target, path) == name)
+        and (
+            partition_of(posixpath.dirname(path)) not in left
+            or marked_by(storage, roots.target, path) == name
+        )
     ]
 
 

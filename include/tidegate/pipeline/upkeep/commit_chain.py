@@ -34,9 +34,11 @@ class Chain:
 def chain_of(plans: Sequence[CommitFile], roots: Roots, storage: Storage) -> Chain:
     """Derive the commits of one partition from its plans and the target.
 
-    The marker is retracted before the first file moves. If there is a marker, its revision is the
-    last whose commit began; if there is none, the newest plan that moved a file is under way. The
-    plan of an earlier revision is the one with the content that its successor began from.
+    Where all revisions share a directory, the marker is retracted before the first file moves. If
+    there is a marker, its revision is the last whose commit began; if there is none, the newest
+    plan that moved a file is under way. Where each has its own, the newest marker is that of the
+    current revision, and a later one without a marker is under way. The plan of an earlier revision
+    is the one with the content that its successor began from.
     """
     newest_first = sorted(
         plans,
@@ -49,10 +51,15 @@ def chain_of(plans: Sequence[CommitFile], roots: Roots, storage: Storage) -> Cha
     )
     looking = _Target(roots, storage)
     standing = next((item for item in newest_first if looking.is_marked(item)), None)
-    if standing is not None:
-        return Chain((*_before_it(standing, newest_first), standing), None)
-    begun = next((item for item in newest_first if looking.has_moved(item)), None)
-    return Chain(_before_it(begun, newest_first) if begun else (), begun)
+    if standing is None:
+        begun = next((item for item in newest_first if looking.has_moved(item)), None)
+        return Chain(_before_it(begun, newest_first) if begun else (), begun)
+    recorded = (*_before_it(standing, newest_first), standing)
+    if roots.layout.is_shared:
+        return Chain(recorded, None)
+    stands = standing.plan.publication.revision
+    later = (item for item in newest_first if item.plan.publication.revision > stands)
+    return Chain(recorded, next(filter(looking.has_moved, later), None))
 
 
 def _before_it(last: CommitFile, newest_first: Sequence[CommitFile]) -> tuple[CommitFile, ...]:
@@ -76,11 +83,13 @@ class _Target:
     storage: Storage
 
     def is_marked(self, item: CommitFile) -> bool:
-        folder = self.roots.partition(item.plan.publication.partition)
-        return is_marked(self.storage, folder, item.plan)
+        return is_marked(self.storage, self.roots.revision(item.plan.publication), item.plan)
 
     def has_moved(self, item: CommitFile) -> bool:
         publication = item.plan.publication
+        if not self.roots.layout.is_shared:
+            # Nobody else writes into it.
+            return bool(self.storage.list_names(self.roots.revision(publication)))
         came = any(self._stands(item, file.name) for file in publication.adds)
         return came or any(not self._stands(item, file.name) for file in publication.removes)
 
@@ -88,7 +97,7 @@ class _Target:
         return self.storage.length(self._path(item, name)) is not None
 
     def _path(self, item: CommitFile, name: str) -> str:
-        return f"{self.roots.partition(item.plan.publication.partition)}/{name}"
+        return f"{self.roots.revision(item.plan.publication)}/{name}"
 
 
 def _names(publication: Publication) -> frozenset[str]:

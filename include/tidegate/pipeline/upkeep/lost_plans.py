@@ -137,7 +137,7 @@ class LostPlans:
 
     def _marker_of(self, publication: Publication) -> _Marker | None:
         """Read the current marker if it belongs to a revision."""
-        folder = self.roots.partition(publication.partition)
+        folder = self.roots.revision(publication)
         for name in sorted(self.watch.marker_names(publication.partition)):
             path = f"{folder}/{name}"
             try:

@@ -13,6 +13,7 @@ from tidegate.errors import LedgerMoved, StateFileDamaged, StateFileLost, WorkUn
 from tidegate.errors.commands import command
 from tidegate.ledger.holder import Holder, Way
 from tidegate.ledger.restoring import clear_rows, fence_off
+from tidegate.model.revision_folder import partition_of
 from tidegate.model.wire import Value, pretty
 from tidegate.pipeline.state.again import again_if
 from tidegate.pipeline.state.behind import Watch
@@ -29,6 +30,7 @@ from tidegate.pipeline.state.work import await_movers, check_not_retired
 from tidegate.stage import layout
 from tidegate.stored import as_stored, read_content
 from tidegate.target.late_root import late_files
+from tidegate.target.layouts import revision_folders
 from tidegate.target.marker import marked_by
 from tidegate.target.retired import retirement_of, retirements
 
@@ -218,7 +220,8 @@ class Resetter:
         is_same = is_same_place(self.storage, target, self.roots.target)
         if is_same or target_was_moved(self.roots, self.ledger, self.storage):
             return self.roots
-        return Roots(target, worked_in(self.ledger) or self.roots.work)
+        work = worked_in(self.ledger) or self.roots.work
+        return Roots(target, work, layout=self.roots.layout)
 
     def _check_own(self, roots: Roots, ledger_id: str | None) -> None:
         """Check the owner; that files are missing is no reason against dropping the others."""
@@ -301,6 +304,9 @@ class Resetter:
         """
         known = self.ledger.partitions.all()
         places = {state.partition.path for state in known if state.revision}
+        for place in [*places]:
+            apart = revision_folders(self.storage, posixpath.join(target, place).rstrip("/"))
+            places.update(posixpath.relpath(folder, target) for folder in apart)
         folders = {
             str(folder)
             for place in places.union(map(posixpath.dirname, names))
@@ -328,7 +334,7 @@ class Resetter:
         markers = [name for name in names if marked_by(self.storage, roots.target, name) == mine]
         left = self._left(roots)
         parts = filter(layout.is_part_file, names)
-        return markers, [name for name in parts if posixpath.dirname(name) not in left]
+        return markers, [it for it in parts if partition_of(posixpath.dirname(it)) not in left]
 
     def _left(self, roots: Roots) -> set[str]:
         """Return the paths of partitions that retired pipelines left, and that still are theirs."""

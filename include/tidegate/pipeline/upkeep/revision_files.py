@@ -122,7 +122,7 @@ class RevisionFiles:
             if file.name in names:
                 path = layout.retired_part(self.roots.work, partition, number, file.name)
                 yield path, f"revision {number} replaced it: `tidegate gc` or an erasure deleted it"
-        path = f"{self.roots.partition(partition)}/{file.name}"
+        path = f"{self.contents.folder(partition)}/{file.name}"
         yield path, "it is missing in the table, of which `tidegate fsck PIPELINE` tells more"
         # An undo takes files back to where they were staged.
         yield f"{self.roots.work}/{file.staged}", "an undo set it aside"

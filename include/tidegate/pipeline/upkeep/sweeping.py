@@ -1,4 +1,7 @@
-"""Find files in a work directory that are no longer needed, and delete them (PC-F40, PC-O69)."""
+"""Find files that are no longer needed, and delete them (PC-F40, PC-O69).
+
+They are in the work directory, and in directories of former revisions.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,10 @@ from typing import TYPE_CHECKING
 
 from tidegate.errors import PartitionBusy, WindowOpen
 from tidegate.ledger.holder import Holder
+from tidegate.metastore.agreement import same_place
 from tidegate.model.message import CommitMessage
 from tidegate.model.publication import CommitPlan
+from tidegate.model.revision_folder import revision_of
 from tidegate.pipeline.state.abandoned import abandoned_plans
 from tidegate.pipeline.state.holders import process_owner
 from tidegate.pipeline.state.records import Records
@@ -30,9 +35,11 @@ if TYPE_CHECKING:
     from tidegate.ledger import Ledger
     from tidegate.ledger.holder import Life
     from tidegate.model.ledger_rows import KnownPartition, RevisionEntry, WindowState
+    from tidegate.model.partition import Partition
     from tidegate.model.publication import PublishedFile
     from tidegate.pipeline.state.behind import Watch
     from tidegate.pipeline.state.places import Roots
+    from tidegate.pipeline.upkeep.former_revisions import FormerRevisions
     from tidegate.storage import Storage
 
 _SWEPT = (layout.MESSAGES, layout.EXCHANGE, layout.QUARANTINE, layout.STAGED)
@@ -47,7 +54,7 @@ _PUT_ASIDE = "rows that a rule put aside, kept as long as `retention.quarantine`
 
 @dataclass(frozen=True)
 class Garbage:
-    """A file that may be deleted."""
+    """A file that may be deleted, or the directory of a revision."""
 
     path: str
     bytes: int
@@ -58,7 +65,7 @@ class Garbage:
 
 @dataclass(frozen=True)
 class Sweeper:
-    """Deletes garbage in one pipeline's work directory, and nothing else.
+    """Deletes garbage in one pipeline's work directory, and directories of former revisions.
 
     Runs on: one process. Called: by a person or a timer.
     Failure: an interrupted sweep leaves some garbage, which the next one deletes.
@@ -69,6 +76,9 @@ class Sweeper:
     ledger: Ledger
     storage: Storage
     watch: Watch
+    former: FormerRevisions
+    listed: Callable[[Partition], str | None]
+    """Returns the directory to which a metastore sends the readers of a partition."""
     life_of: Callable[[str], Life]
     """Returns the state of the run that holds a window."""
 
@@ -79,6 +89,8 @@ class Sweeper:
             PipelineChanged, TargetOwned, WorkUnfit, WorkOwned, LedgerLost: the files belong to
                 another pipeline.
             LedgerBehind: the ledger does not know which files are needed.
+            MetastoreSilent, MetastoreRefused: a directory may be one that readers are sent to
+                (Transient).
         """
         check_identity(self.config, self.roots, self.ledger, self.storage)
         check_owner(self.roots, self.ledger, self.storage)
@@ -88,6 +100,7 @@ class Sweeper:
         kept_for = self.config.retention.quarantine
         put_aside = now - kept_for if kept_for is not None else cutoff
         return (
+            *self._replaced(cutoff),
             *self._retired(cutoff),
             *(item for item in self._assembled() if self._is_older(item.path, young)),
             *(
@@ -126,6 +139,9 @@ class Sweeper:
             free = {item.path for item in self._assembled()}
             made = {item.path for item in garbage if item.path.startswith(units)}
             kept |= made - free
+        if not self.roots.layout.is_shared:
+            apart = {item.path for item in garbage if revision_of(item.path) is not None}
+            kept |= apart - {folder for _, folder in self._former()} if apart else apart
         if any(item.path.startswith(retired) for item in garbage):
             kept = kept.union(*map(self._ingredients, self.ledger.known_partitions()))
         return [item for item in garbage if item.path not in kept]
@@ -171,13 +187,38 @@ class Sweeper:
         for folder, items in itertools.groupby(garbage, lambda item: posixpath.dirname(item.path)):
             names = [posixpath.basename(item.path) for item in items]
             for name in names:
-                self.storage.delete(f"{folder}/{name}")
+                if revision_of(f"{folder}/{name}") is not None:
+                    self.former.remove(f"{folder}/{name}")
+                else:
+                    self.storage.delete(f"{folder}/{name}")
             if posixpath.basename(folder) == layout.MESSAGES or any(
                 map(layout.is_sealed_file, names)
             ):
                 # A power failure must not bring back a file that refers to deleted ones.
                 self.storage.sync(folder)
         return garbage
+
+    def _replaced(self, cutoff: datetime) -> Iterator[Garbage]:
+        """Yield the directories of revisions that later ones replaced long enough ago."""
+        for following, folder in self._former():
+            if self._replaced_at(following) < cutoff:
+                names = self.storage.list_names(folder)
+                size = sum(self.storage.length(f"{folder}/{name}") or 0 for name in names)
+                yield Garbage(folder, size, "directory of a revision that a later one replaced")
+
+    def _former(self) -> Iterator[tuple[RevisionEntry, str]]:
+        """Yield the directories to which no reader is sent, each after what replaced it."""
+        for state in self.ledger.partitions.all():
+            oldest_kept = state.revision - self.config.target.kept_directories + 1
+            found = [
+                (following, folder)
+                for made, following, folder in self.former.of(state.partition)
+                if made.revision < oldest_kept
+            ]
+            listed = self.listed(state.partition) if found else None
+            for following, folder in found:
+                if listed is None or not same_place(listed, folder):
+                    yield following, folder
 
     def _retired(self, cutoff: datetime) -> Iterator[Garbage]:
         """Yield files that a revision replaced long enough ago, and that no kept revision has.

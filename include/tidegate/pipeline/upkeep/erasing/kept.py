@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from tidegate.pipeline.state.places import Roots
     from tidegate.pipeline.upkeep.erasing.at_work import AtWork
     from tidegate.pipeline.upkeep.erasing.staged_forms import StagedForms
+    from tidegate.pipeline.upkeep.former_revisions import FormerRevisions
     from tidegate.storage import Storage
 
 _DELETED = "deleted"
@@ -61,6 +62,7 @@ class KeptRows:
     contents: Contents
     forms: StagedForms
     at_work: AtWork
+    former: FormerRevisions
 
     def erase(
         self, named: Sequence[Erasure], left: list[ErasedFile], owner: str, now: datetime
@@ -99,6 +101,23 @@ class KeptRows:
                     self._delete(f"{root}/{name}")
                 elif _has_rows(name):
                     yield from self._written_anew(f"{root}/{name}", named, left)
+        yield from self._of_former(named)
+
+    def _of_former(self, named: Sequence[Erasure]) -> Iterator[ErasedFile]:
+        """Remove the directories of former revisions in which there are erased rows."""
+        for state in self.ledger.partitions.all():
+            for made, _, folder in self.former.of(state.partition):
+                names = filter(layout.is_part_file, self.storage.list_names(folder))
+                found = [
+                    (f"{folder}/{name}", self._rows(f"{folder}/{name}", named)) for name in names
+                ]
+                if all(rows == 0 for _, rows in found):
+                    continue
+                self.former.remove(folder)
+                for path, rows in found:
+                    if rows != 0:
+                        done = f"deleted with the directory of revision {made.revision}"
+                        yield ErasedFile(path, rows or 0, done)
 
     def _kept(self, left: Sequence[ErasedFile]) -> set[str]:
         """Return files that must not go, because something that is published later has them."""
@@ -144,21 +163,23 @@ class KeptRows:
 
     def _deleted(self, path: str, named: Sequence[Erasure]) -> Iterator[ErasedFile]:
         """Delete a file that nothing needs if it has erased rows, or may have some."""
+        rows = self._rows(path, named)
+        if rows == 0:
+            return
+        self._delete(path)
+        yield ErasedFile(path, rows or 0, _UNREAD if rows is None else _DELETED)
+
+    def _rows(self, path: str, named: Sequence[Erasure]) -> int | None:
+        """Count the erased rows of a file; None if it may have some and cannot be read."""
         form, columns = self.forms.of(path)
-        rows, done = None, _DELETED
         try:
             if columns is not None or form.kind.has_columns:
-                rows = erased_in(self.storage, path, form, named, columns)
+                return erased_in(self.storage, path, form, named, columns)
         except StandingFileUnreadable:
             # Half a file of a process that died, or one of rows on their way between tasks: what
             # somebody is writing was left alone.
             pass
-        if rows == 0:
-            return
-        if rows is None:
-            done = _UNREAD
-        self._delete(path)
-        yield ErasedFile(path, rows or 0, done)
+        return None
 
     def _delete(self, path: str) -> None:
         self.storage.delete(path)

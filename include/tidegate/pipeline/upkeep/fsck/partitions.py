@@ -15,6 +15,7 @@ from tidegate.errors import (
 from tidegate.errors.commands import command
 from tidegate.model.finding import Finding, FindingKind
 from tidegate.pipeline.publish.commit_plans import writes_marker
+from tidegate.pipeline.state.places import coming_folders
 from tidegate.pipeline.upkeep.revision_files import RevisionFiles
 from tidegate.stage import layout
 from tidegate.storage import below
@@ -72,18 +73,21 @@ class PartitionFindings:
     def _of_standing(self, state: PartitionState, plan: CommitPlan | None) -> Iterator[Finding]:
         # A marker that was renamed keeps its name until the next commit.
         name = plan.marker_name if plan else self.config.commit.marker.name
-        marker = f"{self.roots.partition(state.partition)}/{name}"
         if plan is None:
             # What a retired pipeline published stays as it is.
             is_left = state.partition.path in self.watch.left_partitions
-            if not is_left and self.storage.exists(marker):
-                helps = self.ways_out.replacing(marker, state)
-                text = (
-                    f"{state.partition}: a marker stands, but the ledger has no revision; {helps}"
-                )
-                yield Finding(FindingKind.MARKER_UNKNOWN, marker, text)
+            folders = self.roots.folders(state.partition, self.storage)
+            for marker in () if is_left else (f"{folder}/{name}" for folder in folders):
+                if self.storage.exists(marker):
+                    helps = self.ways_out.replacing(marker, state)
+                    text = f"a marker stands, but the ledger has no revision; {helps}"
+                    text = f"{state.partition}: {text}"
+                    yield Finding(FindingKind.MARKER_UNKNOWN, marker, text)
             return
-        wrong = [found for file in plan.publication.content for found in self._of_file(state, file)]
+        folder = self.roots.revision(plan.publication)
+        marker = f"{folder}/{name}"
+        content = plan.publication.content
+        wrong = [found for file in content for found in self._of_file(state, file, folder)]
         yield from wrong
         # The marker cannot be written again for missing files; the next revision has its own.
         if not wrong or self.storage.exists(marker):
@@ -95,10 +99,9 @@ class PartitionFindings:
             return
         for file in self.contents.waiting(state.partition, state).adds:
             staged = f"{self.roots.work}/{file.staged}"
-            target = f"{self.roots.partition(state.partition)}/{file.name}"
             found = self.storage.length(staged)
             # One that was moved by a commit unknown to the ledger is checked there.
-            if found == file.length or (found is None and self.storage.exists(target)):
+            if found == file.length or (found is None and self._has_moved(state, file)):
                 continue
             again = f"`{command('replay', self.config.name, file.window)}`"
             rebuild = f"`{command('rebuild', self.config.name, state.partition)}`"
@@ -110,6 +113,10 @@ class PartitionFindings:
                 f"{state.partition}, found {'no file' if found is None else found}; {away}read its "
                 f"window again with {again}; if that is refused, the partition with {rebuild}",
             )
+
+    def _has_moved(self, state: PartitionState, file: PublishedFile) -> bool:
+        folders = coming_folders(self.roots, self.ledger, self.storage, state.partition)
+        return any(self.storage.exists(f"{folder}/{file.name}") for folder in folders)
 
     def _of_marker(self, state: PartitionState, plan: CommitPlan, marker: str) -> Iterator[Finding]:
         try:
@@ -148,8 +155,10 @@ class PartitionFindings:
                 f"files; {self.ways_out.writing_again(state.partition)}",
             )
 
-    def _of_file(self, state: PartitionState, file: PublishedFile) -> Iterator[Finding]:
-        path = f"{self.roots.partition(state.partition)}/{file.name}"
+    def _of_file(
+        self, state: PartitionState, file: PublishedFile, folder: str
+    ) -> Iterator[Finding]:
+        path = f"{folder}/{file.name}"
         kind = FindingKind.FILE_CHANGED
         try:
             problem = self._problem(path, file)
