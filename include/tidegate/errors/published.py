@@ -49,6 +49,32 @@ class MarkerMissing(TransientError):
     )
 
 
+class PartitionNotThere(TransientError):
+    """A partition that is to be read by its marker has none."""
+
+    root: str
+    partition: str
+    template = (
+        "{root}: expected a committed partition {partition}, found no marker in it. It may be "
+        "committed later, so try again; or correct the path, which is that of its directory, as "
+        "in 'dt=2026-02-01'."
+    )
+
+
+class RevisionNotThere(TerminalError):
+    """A revision of a partition that is to be read does not stand, or not any more."""
+
+    root: str
+    partition: str
+    revision: int
+    found: str
+    template = (
+        "{root}: expected revision {revision} of {partition}, found {found}. Choose one that "
+        "stands: with `target.layout: in_place` that is the newest, with 'revisions' also those "
+        "before it, of which `tidegate gc` leaves as many as `target.keep_revisions` says."
+    )
+
+
 class ColumnTypesDiffer(TerminalError):
     """Two part files have a column with types that no common type can hold."""
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,18 +16,19 @@ from tidegate.errors import (
     CommittedFileMissing,
     MarkerInvalid,
     MarkerMissing,
+    PartitionNotThere,
     PublishedTableMissing,
 )
 from tidegate.model.part_format import PARQUET, form_of_name
 from tidegate.model.partition import unescape
 from tidegate.physical.parts import open_part, part_kind
-from tidegate.storage import LocalStorage
-from tidegate.target.marker import StandingMarker, find_markers, is_hidden
+from tidegate.storage import LocalStorage, below
+from tidegate.target.marker import StandingMarker, find_markers, is_seen_as_data
 from tidegate.target.schema import unified
 from tidegate.target.told_columns import told
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from tidegate.model.part_format import PartFormat
     from tidegate.physical.parts import PartRows
@@ -36,7 +39,13 @@ _LARGEST_WITHOUT_ROWS = 1 << 12
 _FILES = pafs.LocalFileSystem()
 
 
-def read_committed(path: str | Path, *, marker: str | None = None) -> ds.Dataset:
+def read_committed(
+    path: str | Path,
+    *,
+    marker: str | None = None,
+    partitions: Sequence[str] | None = None,
+    at_revision: int | Mapping[str, int] | None = None,
+) -> ds.Dataset:
     """Open a published table as its markers list it, without pending or half-moved files.
 
     A marker is recognised by its content, whatever `commit.marker.name` is: it is a hidden file in
@@ -48,6 +57,11 @@ def read_committed(path: str | Path, *, marker: str | None = None) -> ds.Dataset
         path: the table root.
         marker: the only name that a marker may have, for a table that has others beside it; by
             default any name.
+        partitions: paths of the partitions to be read, such as `dt=2026-02-01`, or the beginning of
+            several; the others are not even listed. By default all.
+        at_revision: the revision to be read of every partition, or of those that are named by their
+            paths, instead of the newest. Former ones stand only with `target.layout: revisions`,
+            until `tidegate gc` removes them.
 
     Returns:
         A dataset of exactly the files that the markers list; partition keys are text columns. Of
@@ -58,6 +72,9 @@ def read_committed(path: str | Path, *, marker: str | None = None) -> ds.Dataset
         MarkerInvalid: a file with a marker's name is not one of Tidegate's, or it lists files of
             CSV or JSON without their columns.
         MarkerMissing: there are data files, but not one marker (Transient).
+        PartitionNotThere: one that is asked for has no marker, or no directory (Transient).
+        RevisionNotThere: one that is asked for does not stand; the error names those that do.
+        PathEscapes: the path of a partition leads out of the table.
         CommittedFileMissing: a marker lists a file that does not exist.
         ColumnTypesDiffer: two files have types of one column that no type holds both of.
 
@@ -71,7 +88,7 @@ def read_committed(path: str | Path, *, marker: str | None = None) -> ds.Dataset
     if not root.is_dir():
         found = "a file" if root.exists() else "nothing"
         raise PublishedTableMissing(root=str(root), found=found)
-    markers, schemas = _opened(root, marker)
+    markers, schemas = _opened(_Wanted(root, marker, partitions, at_revision))
     keys = dict.fromkeys(key for found in markers for key in _keys(found, root))
     stored = unified(schemas.items() if schemas else _told_without_files(markers))
     schema = pa.schema(
@@ -89,28 +106,78 @@ def read_committed(path: str | Path, *, marker: str | None = None) -> ds.Dataset
     return ds.FileSystemDataset(fragments, schema, format_, _FILES)
 
 
+@dataclass(frozen=True)
+class _Wanted:
+    """What is to be read of a table."""
+
+    root: Path
+    marker: str | None
+    partitions: Sequence[str] | None
+    at_revision: int | Mapping[str, int] | None
+
+    def listed(self) -> list[str]:
+        """List the files of the table, relative to it, as far as they are wanted."""
+        storage, root = LocalStorage(), str(self.root)
+        if self.partitions is None:
+            return storage.list_files(root)
+        found: dict[str, None] = {}
+        for path in self.partitions:
+            names = storage.list_files(below(root, path.strip("/")))
+            found |= dict.fromkeys(f"{path.strip('/')}/{name}" for name in names)
+        return [*found]
+
+    def revision(self, place: str) -> int | None:
+        """Return the revision of a partition that is wanted; None: the newest."""
+        if isinstance(self.at_revision, Mapping):
+            return self.at_revision.get(place)
+        return self.at_revision
+
+    def check_there(self, markers: Sequence[StandingMarker]) -> None:
+        """Check that everything that was named has a marker.
+
+        Raises:
+            PartitionNotThere: something has none (Transient).
+        """
+        there = [str(Path(found.folder).relative_to(self.root)) for found in markers]
+        at = self.at_revision if isinstance(self.at_revision, Mapping) else {}
+        for path in (*(self.partitions or ()), *at):
+            named = path.strip("/")
+            if not any(f"{place}/".startswith(f"{named}/") for place in there):
+                raise PartitionNotThere(root=str(self.root), partition=named)
+
+
 def _opened(
-    root: Path, marker: str | None
+    wanted: _Wanted,
 ) -> tuple[tuple[StandingMarker, ...], dict[str, pa.Schema]]:
     """Return the markers, and the schemas of the files that they list.
 
     A commit may remove a file between the two; its new marker then lists other files.
     """
-    markers = _markers(root, marker)
+    markers = _markers(wanted)
     while True:
         try:
             return markers, _schemas([(path, found) for found in markers for path in found.files])
         except CommittedFileMissing:
-            before, markers = markers, _markers(root, marker)
+            before, markers = markers, _markers(wanted)
             if markers == before:
                 raise
 
 
-def _markers(root: Path, marker: str | None) -> tuple[StandingMarker, ...]:
-    names = LocalStorage().list_files(str(root))
-    markers = find_markers(root, names, marker)
-    if not markers and (data := [name for name in names if not is_hidden(name)]):
-        raise MarkerMissing(root=str(root), file=data[0])
+def _markers(wanted: _Wanted) -> tuple[StandingMarker, ...]:
+    before: list[str] = []
+    while True:
+        names = wanted.listed()
+        try:
+            markers = find_markers(wanted.root, names, wanted.marker, wanted.revision)
+            break
+        except FileNotFoundError:
+            # A directory that a later revision replaced was removed meanwhile.
+            if names == before:
+                raise
+            before = names
+    if not markers and (data := [name for name in names if is_seen_as_data(name)]):
+        raise MarkerMissing(root=str(wanted.root), file=data[0])
+    wanted.check_there(markers)
     for found in markers:
         _check_told(found)
     return markers

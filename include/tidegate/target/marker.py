@@ -11,13 +11,14 @@ import posixpath
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tidegate.errors import MarkerInvalid
+from tidegate.errors import MarkerInvalid, RevisionNotThere
 from tidegate.model.marker import MARKER_FORMAT
 from tidegate.model.marker import read_marker as read_marker
+from tidegate.model.revision_folder import partition_of, revision_of
 from tidegate.model.wire import instant_text, pretty
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from datetime import datetime
     from pathlib import Path
 
@@ -106,6 +107,7 @@ class StandingMarker:
     folder: str
     """The directory of its partition."""
     name: str
+    """Relative to that directory: a revision may have one of its own."""
     revision: int
     partition: Mapping[str, str | None]
     """Partition values; None is NULL."""
@@ -116,38 +118,78 @@ class StandingMarker:
 
 
 def find_markers(
-    root: Path, names: Iterable[str], only: str | None = None
+    root: Path,
+    names: Iterable[str],
+    only: str | None = None,
+    wanted: Callable[[str], int | None] = lambda _: None,
 ) -> tuple[StandingMarker, ...]:
     """Return the marker of each partition of a table, in order of their directories.
 
-    If a directory has two, because the pipeline's marker was renamed, the newer revision counts.
-    One that a commit retracts in the meantime is left out.
+    If a partition has several, because each revision has a directory of its own, or because the
+    pipeline's marker was renamed, the newest revision counts. One that a commit retracts in the
+    meantime is left out.
 
     Args:
         root: the table root.
         names: all files below it, relative to it.
         only: the only name that a marker may have; by default every hidden file with the content of
             a marker is one.
+        wanted: path of a partition → the revision that counts instead of the newest; None: that.
 
     Raises:
         MarkerInvalid: a file with the usual name, or with that of another marker here, is not a
             marker.
+        RevisionNotThere: a revision that is wanted does not stand.
+        FileNotFoundError: the directory of a revision was removed since it was listed.
     """
-    candidates = [name for name in names if _may_be_marker(name, only)]
-    read = {name: _marker_at(root, name) for name in candidates}
-    strict = {only or USUAL_NAME, *(posixpath.basename(name) for name in read if read[name])}
-    newest: dict[str, StandingMarker] = {}
-    for name, found in read.items():
-        if found is None:
-            if posixpath.basename(name) in strict:
-                # Again, for the error that names the problem.
-                with contextlib.suppress(FileNotFoundError):
-                    read_marker(str(root / name), (root / name).read_bytes())
+    read: dict[str, StandingMarker | None] = {}
+    chosen: dict[str, StandingMarker] = {}
+    for place, folders in sorted(_candidates(names, only).items()):
+        number = wanted(place)
+        for folder in sorted(folders, reverse=True):
+            found = {name: _marker_at(root, name) for name in folders[folder]}
+            read |= found
+            markers = [it for it in found.values() if it and number in {None, it.revision}]
+            if markers:
+                chosen[place] = max(markers, key=lambda marker: marker.revision)
+                break
+        if number is None or place in chosen:
             continue
-        known = newest.get(found.folder)
-        if known is None or known.revision < found.revision:
-            newest[found.folder] = found
-    return tuple(newest[folder] for folder in sorted(newest))
+        stand = {it.revision for name in read if (it := read[name]) and _place(name) == place}
+        if stand:
+            raise RevisionNotThere(
+                root=str(root),
+                partition=place or "the table",
+                revision=number,
+                found=", ".join(map(str, sorted(stand))),
+            )
+    strict = {only or USUAL_NAME, *(posixpath.basename(name) for name in read if read[name])}
+    for name in read:
+        if read[name] is None and posixpath.basename(name) in strict:
+            # Again, for the error that names the problem.
+            with contextlib.suppress(FileNotFoundError):
+                read_marker(str(root / name), (root / name).read_bytes())
+    return tuple(chosen[place] for place in sorted(chosen, key=lambda place: str(root / place)))
+
+
+def _candidates(names: Iterable[str], only: str | None) -> dict[str, dict[str, list[str]]]:
+    """Return partition → directory of a revision, or its own → files that may be markers."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for name in names:
+        if _may_be_marker(name, only):
+            folders = found.setdefault(_place(name), {})
+            folders.setdefault(posixpath.dirname(name), []).append(name)
+    return found
+
+
+def _place(name: str) -> str:
+    """Return the directory of the partition in which a file of a table is."""
+    return partition_of(posixpath.dirname(name))
+
+
+def is_seen_as_data(name: str) -> bool:
+    """Return whether a file of a table, of any layout, is not hidden in its directory."""
+    return not is_hidden(posixpath.join(_place(name), posixpath.basename(name)))
 
 
 def is_hidden(name: str) -> bool:
@@ -178,7 +220,7 @@ def _text(moment: datetime | None) -> str | None:
 
 
 def _may_be_marker(name: str, only: str | None) -> bool:
-    folder, _, plain = name.rpartition("/")
+    folder, plain = _place(name), posixpath.basename(name)
     if folder and is_hidden(folder):
         return False
     return plain == only if only is not None else plain.startswith(("_", "."))
@@ -194,11 +236,17 @@ def _marker_at(root: Path, name: str) -> StandingMarker | None:
                 return None
             file.seek(0)
             raw = read_marker(str(path), file.read())
-    except (MarkerInvalid, FileNotFoundError):
+    except MarkerInvalid:
         return None
+    except FileNotFoundError:
+        if revision_of(posixpath.dirname(name)) is not None:
+            # The listing is outdated; a newer revision may have none of the directories in it.
+            raise
+        return None
+    folder = root / _place(name)
     return StandingMarker(
-        folder=str(path.parent),
-        name=path.name,
+        folder=str(folder),
+        name=str(path.relative_to(folder)),
         revision=raw["revision"],
         partition=raw["partition"],
         files=tuple(str(path.parent / file["name"]) for file in raw["files"]),
