@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import date, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
 from catalog_servers import CatalogServer, hive_server
-from small_lake import NOW, SmallLake, day, load, publish
+from crash.faults import Stopper, stopping_storage
+from small_lake import DAY, NOW, SmallLake, day, load, merged, publish
 from tidegate.cli.app import app
 from tidegate.commit.policies import PolicyContext, SuccessFile
 from tidegate.commit.policies.metastore import ListInMetastore
@@ -243,6 +245,85 @@ def test_table_without_partitions_is_listed_alone(lake: SmallLake, listed: Metas
 
     assert made(listed).columns.keys == ()
     assert made(listed).location == f"file:{lake.target}"
+
+
+def ids_at(location: str) -> list[int]:
+    """Read a directory as an engine does that a metastore sends there."""
+    found = ds.dataset(location.removeprefix("file:"), format="parquet").to_table()
+    return sorted(found["id"].to_pylist()) if "id" in found.column_names else []
+
+
+@pytest.mark.parametrize("write", ["append", "overwrite"])
+@pytest.mark.parametrize("partitioned", [True, False], ids=["partitioned", "whole"])
+def test_readers_are_sent_from_one_whole_revision_to_the_next(
+    lake: SmallLake, listed: Metastore, *, write: str, partitioned: bool
+) -> None:
+    keys: dict[str, Any] = {
+        "target": {"layout": "revisions", "write": write},
+        "commit": {"trigger": "process-time"},
+    }
+    keys["target"] |= {} if partitioned else {"partition_by": None}
+    first, second = lake.commit({1: 3}), []
+    load(lake.pipeline(**keys))
+    publish(lake.pipeline(**keys))
+    second = lake.commit({1: 2})
+    load(lake.pipeline(**keys))
+    expected = second if write == "overwrite" else [*first, *second]
+    seen: list[list[int]] = []
+
+    def look() -> None:
+        location = entry(listed, *FIRST).location if partitioned else made(listed).location
+        found = ids_at(location)
+        if [found] != seen[-1:]:
+            seen.append(found)
+
+    publish(lake.pipeline(stopping_storage(Stopper(between=look)), **keys))
+    look()
+
+    assert seen == [first, expected]
+    assert list(lake.pipeline(**keys).findings()) == []
+
+
+def test_directory_that_the_metastore_still_lists_is_not_removed(
+    lake: SmallLake, listed: Metastore
+) -> None:
+    lake.keys = merged(lake.keys, {"target": {"layout": "revisions", "keep_revisions": 1}})
+    for _ in range(3):
+        lake.commit({1: 1, 2: 1})
+        load(lake.pipeline())
+        publish(lake.pipeline())
+    folders = sorted((lake.target / "dt=2026-02-01" / "_revisions").iterdir())
+    newest = entry(listed, *FIRST)
+    # As of a metastore that was put back from a copy.
+    listed.put(replace(newest, location=f"file:{folders[0]}"))
+
+    opened = lake.pipeline()
+    opened.sweep(opened.garbage(NOW + 900 * DAY, timedelta(0)))
+
+    left = sorted((lake.target / "dt=2026-02-01" / "_revisions").iterdir())
+    assert left == [folders[0], folders[2]]
+    listed.put(newest)
+    opened.sweep(opened.garbage(NOW + 900 * DAY, timedelta(0)))
+    assert sorted((lake.target / "dt=2026-02-01" / "_revisions").iterdir()) == [folders[2]]
+
+
+def test_table_of_somebody_else_is_not_moved_from_revision_to_revision(
+    lake: SmallLake, listed: Metastore
+) -> None:
+    keys: dict[str, Any] = {
+        "target": {"layout": "revisions", "partition_by": None},
+        "commit": {"trigger": "process-time"},
+    }
+    lake.commit({1: 1})
+    columns = TableColumns(others(lake).columns.columns, ())
+    listed.create(others(lake, columns=columns))
+    opened = lake.pipeline(**keys)
+    load(opened)
+
+    (outcome,) = opened.publish_all("cli", NOW)
+
+    assert "expected one of a table that the pipeline made" in str(outcome.error)
+    assert not (lake.target / "_revisions").exists()
 
 
 @pytest.mark.parametrize("on_empty", ["keep", "drop"])

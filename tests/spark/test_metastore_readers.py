@@ -126,3 +126,31 @@ def test_only_what_is_committed_is_found_also_in_a_table_that_spark_made(
 
     query = f"SELECT id, dt FROM {table} ORDER BY id"
     assert ask(server, query) == [[{"id": str(id), "dt": "2026-02-01"} for id in ids[:2]]]
+
+
+@pytest.mark.parametrize("keys", [{"dt": "day(at)"}, None], ids=["partitioned", "whole"])
+def test_table_is_read_from_the_directory_of_its_newest_revision(
+    server: CatalogServer, tmp_path: Path, keys: dict[str, str] | None
+) -> None:
+    lake = SmallLake(tmp_path / "lake")
+    table = f"default.revisions_{'keys' if keys else 'whole'}"
+    lake.keys = {
+        "target": {
+            "layout": "revisions",
+            "write": "overwrite",
+            "partition_by": keys,
+            "metastore": {"uri": server.properties["uri"], "table": table},
+        },
+        "commit": {"trigger": "process-time", "policies": ["metastore", "success-file"]},
+    }
+    for rows in (2, 3):
+        ids = lake.commit({1: rows})
+        load(lake.pipeline(), now=NOW)
+        publish(lake.pipeline())
+
+    query = f"SELECT id FROM {table} ORDER BY id"
+    # The input formats of Hive pass by a directory with a hidden name, even if they are sent to it.
+    by_hive = "SET spark.sql.hive.convertMetastoreParquet=false"
+    found, _, found_by_hive = ask(server, query, by_hive, query)
+
+    assert found == found_by_hive == [{"id": str(id)} for id in ids]
