@@ -17,18 +17,18 @@ from tidegate.pipeline.load import staging
 from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
-    from tidegate.model.publication import CommitPlan
+    from tidegate.model.publication import CommitPlan, Publication
 
 
 def marker_first() -> None:
     """Write the marker before the files that it lists are there."""
     move = Publisher._move
 
-    def wrong(self: Publisher, adds: Any, unfinished: Any) -> None:
+    def wrong(self: Publisher, publication: Publication, unfinished: Any) -> None:
         self.storage.make_dirs(self.places.partition_root)
         marker_path = f"{self.places.partition_root}/_SUCCESS"
         self.storage.write_once(marker_path, _current[-1].marker.encode())
-        move(self, adds, unfinished)
+        move(self, publication, unfinished)
 
     carry_out = Publisher.carry_out
 

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
 
+from tidegate.model.revision_folder import REVISIONS
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -61,7 +63,12 @@ def _is_visible(path: Path) -> bool:
 def answer_questions(published: Path, asks: int, answers: int) -> None:
     """Check all markers once for each byte that comes in.
 
-    Answer with what is wrong, and a line's end.
+    Answer with what is wrong, and a line's end. A revision that has a directory of its own stands
+    for good, for whoever was sent there.
     """
+    stood: set[Path] = set()
     while os.read(asks, 1):
-        os.write(answers, f"{broken_promise(published)}\n".encode())
+        gone = [path for path in stood if not path.exists()]
+        broken = f"{gone[0]} was retracted" if gone else broken_promise(published)
+        stood.update(published.rglob(f"{REVISIONS}/*/_SUCCESS"))
+        os.write(answers, f"{broken}\n".encode())

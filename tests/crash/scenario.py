@@ -152,6 +152,13 @@ APPENDS = Scenario(make_source, PIPELINE, ("hold", "quarantine"), 2, HELD)
 ASSEMBLED = replace(APPENDS, many=2)
 
 
+def apart(scenario: Scenario) -> Scenario:
+    """Give a scenario in which each revision has a directory of its own."""
+    by_day = "partition_by: {{dt: day(at)}}"
+    assert by_day in scenario.file
+    return replace(scenario, file=scenario.file.replace(by_day, f"{by_day}\n  layout: revisions"))
+
+
 @dataclass(frozen=True)
 class Life:
     """A scenario on one root directory."""

@@ -82,6 +82,20 @@ def said(walkers: list[subprocess.Popen[str]]) -> tuple[list[int], str]:
         pytest.param(131, (*PARTITIONS, *IN_TURN), id="partitions of Hudi, copied and cut"),
         pytest.param(131, (*OVERWRITING, *IN_TURN), id="overwritten, copied and cut"),
         pytest.param(83, (*UPSERTING, *IN_TURN), id="upserted, copied and cut"),
+        *(
+            pytest.param(every, ("--scenario", f"{of}-apart", *IN_TURN), id=f"{of} apart")
+            for of, every in (("appends", 101), ("overwrites", 149), ("upserts", 103))
+        ),
+        *(
+            pytest.param(
+                1,
+                ("--scenario", f"{of}-apart", *cut),
+                marks=pytest.mark.slow,
+                id=f"{of} apart, {name} throughout",
+            )
+            for of in ("appends", "overwrites", "upserts")
+            for name, cut in (("copied", ()), ("cut", IN_TURN))
+        ),
         pytest.param(1, (), marks=pytest.mark.slow, id="copied throughout"),
         pytest.param(1, ASSEMBLED, marks=pytest.mark.slow, id="assembled, copied throughout"),
         pytest.param(1, IN_TURN, marks=pytest.mark.slow, id="copied and cut throughout"),
@@ -225,9 +239,14 @@ def test_process_is_killed_after_a_call_that_fails_too(folder: Path) -> None:
 
 
 @pytest.mark.timeout(300)
-def test_reader_between_any_two_changes_finds_every_marker_true(folder: Path) -> None:
+@pytest.mark.parametrize(
+    "scenario", ["appends", "appends-apart", "overwrites-apart", "upserts-apart"]
+)
+def test_reader_between_any_two_changes_finds_every_marker_true(
+    folder: Path, scenario: str
+) -> None:
     """PC-V23, V24 and V31: no staged file is in the table, and no marker stands before its data."""
-    codes, text = said([start(folder, "--read-along")])
+    codes, text = said([start(folder, "--scenario", scenario, "--read-along")])
 
     assert codes == [0], text
 

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     import sqlalchemy as sa
 
+    from tidegate.model.publication import Publication
+
 
 def _leave_out(where: type, method: str, skips: Callable[[str, Any], bool]) -> None:
     """Let some calls of `sync` do nothing while a method runs.
@@ -91,9 +93,9 @@ def moved() -> None:
 def moved_late() -> None:
     """Wait for the new names of moved files, but take the old ones away before."""
 
-    def wrong(self: Publisher, adds: Any, unfinished: Any) -> None:
+    def wrong(self: Publisher, publication: Publication, unfinished: Any) -> None:
         self.storage.make_dirs(self.places.partition_root)
-        for file in adds:
+        for file in publication.adds:
             staged = f"{self.places.work}/{file.staged}"
             if file in unfinished:
                 self.storage.link_new(staged, f"{self.places.partition_root}/{file.name}")
@@ -113,8 +115,8 @@ def late_retraction() -> None:
     retract, move = Publisher._retract, Publisher._move
     names: list[str] = []
 
-    def wrong(self: Publisher, adds: Any, unfinished: Any) -> None:
-        move(self, adds, unfinished)
+    def wrong(self: Publisher, publication: Publication, unfinished: Any) -> None:
+        move(self, publication, unfinished)
         retract(self, names.pop())
 
     Publisher._retract = lambda _self, marker_name: names.append(marker_name)  # type: ignore[method-assign]

@@ -38,7 +38,7 @@ from crash.mistakes import MISTAKES
 from crash.power import CUTS, Disk, chance
 from crash.promises import answer_questions, broken_promise
 from crash.replaced_rows import OVERWRITES, UPSERTS
-from crash.scenario import APPENDS, ASSEMBLED, Life, Scenario, ending
+from crash.scenario import APPENDS, ASSEMBLED, Life, Scenario, apart, ending
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -66,6 +66,9 @@ SCENARIOS = {
     "overwrites": OVERWRITES,
     "partitions": PARTITIONS,
     "upserts": UPSERTS,
+    "appends-apart": apart(APPENDS),
+    "overwrites-apart": apart(OVERWRITES),
+    "upserts-apart": apart(UPSERTS),
 }
 
 _COPIES = 64

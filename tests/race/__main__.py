@@ -22,7 +22,7 @@ from race import beginnings, explore
 from race.hudi_table import WalkedTable, watch_files
 from race.mistakes import MISTAKES
 from race.scheduler import Drawn, Listed, parse_turns
-from race.table import JOINED, MERGED, SourceTable
+from race.table import APART, JOINED, MERGED, MERGED_APART, SourceTable
 from race.verbs import VERBS
 from race.walk import Race, run
 from race.world import World
@@ -47,6 +47,8 @@ TABLES: dict[str, Callable[[Path], RacedTable]] = {
     ICEBERG: SourceTable,
     "joined": functools.partial(SourceTable, keys=JOINED),
     "merged": functools.partial(SourceTable, keys=MERGED),
+    "apart": functools.partial(SourceTable, keys=APART),
+    "merged-apart": functools.partial(SourceTable, keys=MERGED_APART),
     "cleaned-6": functools.partial(WalkedTable, walk="walk-served-6"),
     "cleaned-9": functools.partial(WalkedTable, walk="walk-served-9"),
     "archived-6": functools.partial(WalkedTable, walk="walk-served-6", skipped=6),

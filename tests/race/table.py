@@ -54,6 +54,10 @@ JOINED: dict[str, Any] = {
 }
 """The same with small files that are joined by every second revision."""
 
+APART: dict[str, Any] = {**PIPELINE, "target": {**PIPELINE["target"], "layout": "revisions"}}
+"""The same with a directory for each revision."""
+MERGED_APART: dict[str, Any] = {**MERGED, "target": {**MERGED["target"], "layout": "revisions"}}
+
 Rows = Counter[tuple[str, Any]]
 """Partition path and id, or what else tells a row, → how often."""
 

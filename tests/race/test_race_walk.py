@@ -158,6 +158,27 @@ def test_pair_over_assembled_files_ends_with_every_row(
     walked(folder, "--table", table, "pairs", *pairs, "--stride", str(stride))
 
 
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("table", ["apart", "merged-apart"])
+@pytest.mark.parametrize(
+    ("how", "stride"),
+    [
+        ("change", 97),
+        ("death", 149),
+        *(
+            pytest.param(how, 1, marks=pytest.mark.slow)
+            for how in ("change", "late", "death", "lost", "two")
+        ),
+    ],
+)
+def test_pair_over_revisions_with_directories_ends_with_every_row(
+    folder: Path, table: str, how: str, stride: int
+) -> None:
+    verbs = "load_and_publish,replay_and_publish,rebuild_and_publish,publish,lose_ledger"
+    pairs = ("--only", verbs, "--how", how, "--beside", "load_and_publish")
+    walked(folder, "--table", table, "pairs", *pairs, "--stride", str(stride))
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(8 * 3600)
 @pytest.mark.parametrize("how", ["late", "death", "lost", "two"])

@@ -9,10 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+
+from tidegate.model.revision_folder import partition_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,19 +39,33 @@ def untruths(world: World, name: str) -> Iterator[str]:
 
 
 def rows_by_marker(target: Path, columns: Sequence[str]) -> Rows:
-    """Count the rows of the files that markers list."""
+    """Count the rows of the files that the newest marker of each partition lists."""
     found: Rows = Counter()
-    for marker in target.rglob("_SUCCESS"):
-        for file in json.loads(marker.read_bytes())["files"]:
-            found.update(_rows(marker.parent / file["name"], columns))
+    for marker, listed in _newest(target).values():
+        for name in listed:
+            found.update(_rows(marker.parent / name, columns))
     return found
 
 
+def _newest(target: Path) -> dict[str, tuple[Path, list[str]]]:
+    """Give the newest marker of each partition with the files that it lists."""
+    read = [(path, json.loads(path.read_bytes())) for path in target.rglob("_SUCCESS")]
+    return {
+        partition_of(str(path.parent)): (path, [file["name"] for file in said["files"]])
+        for path, said in sorted(read, key=lambda item: item[1]["revision"])
+    }
+
+
 def rows_by_listing(target: Path, columns: Sequence[str]) -> Rows:
-    """Count the rows of all files that a reader sees who looks at no marker."""
+    """Count the rows of all files that a reader sees who looks at no marker.
+
+    Where each revision has a directory, whoever keeps the list of them sends readers to the newest.
+    """
     found: Rows = Counter()
+    sent_to = {marker.parent for marker, _ in _newest(target).values()}
     for path in target.rglob("*.parquet"):
-        if not any(part.startswith((".", "_")) for part in path.relative_to(target).parts):
+        is_hidden = any(part.startswith((".", "_")) for part in path.relative_to(target).parts)
+        if not is_hidden or path.parent in sent_to:
             found.update(_rows(path, columns))
     return found
 
@@ -97,7 +114,8 @@ def _rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[str, Any]]:
     if name not in _known:
         table = pq.read_table(pa.BufferReader(content), columns=list(columns))
         _known[name] = told(table, columns)
-    return ((path.parent.name, row) for row in _known[name])
+    partition = PurePath(partition_of(str(path.parent))).name
+    return ((partition, row) for row in _known[name])
 
 
 def told(table: pa.Table, columns: Sequence[str]) -> list[Any]:
