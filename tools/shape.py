@@ -82,6 +82,9 @@ REASONS = {
         "tidegate/stage/standing_rows",
     ),
     "undoing: tests/behaviour/test_undo.py": ("tidegate/pipeline/publish/undoing",),
+    "directories of former revisions: tests/behaviour/test_revision_folders.py": (
+        "tidegate/pipeline/upkeep/former_revisions",
+    ),
     "what a skipped commit removed: tests/behaviour/test_skipped_commits.py": (
         "tidegate/pipeline/state/passed_over",
     ),

@@ -41,6 +41,7 @@ from tidegate.errors import (
     PartitionNotThere,
     PipelineChanged,
     RevisionNotThere,
+    RevisionsUnmarked,
 )
 from tidegate.model.finding import FindingKind
 from tidegate.model.publication import Approval
@@ -488,3 +489,70 @@ def test_plan_of_a_table_in_place_does_not_tell_the_layout(lake: SmallLake) -> N
     assert not [key for key in config.identity() if "layout" in key]
     said = lake.pipeline(target={"layout": "revisions", "keep_revisions": 5}).config
     assert said.plan_inputs() == config.plan_inputs()
+
+
+@pytest.fixture
+def below(lake: SmallLake, tmp_path: Path) -> SmallLake:
+    """A pipeline that reads by markers what the other one publishes."""
+    made = SmallLake(tmp_path / "below", keys={"commit": {"trigger": "process-time"}})
+    made.source = {
+        "kind": "files",
+        "path": str(lake.target),
+        "partition_by": {"dt": "date"},
+        "require_marker": True,
+    }
+    made.keys["target"] = {"partition_by": {"dt": "dt"}}
+    return made
+
+
+def test_pipeline_that_reads_by_markers_takes_in_each_file_once_whatever_revision_has_it(
+    lake: SmallLake, below: SmallLake
+) -> None:
+    opened = grown(lake, 2, target={"keep_revisions": 1})
+    load(below.pipeline())
+    publish(below.pipeline())
+    grown(lake, 3, target={"keep_revisions": 1})
+    opened.sweep(opened.garbage(LATER, timedelta(0)))
+    assert len(folders(lake)) == 1
+
+    load(below.pipeline())
+    publish(below.pipeline())
+    assert below.ids() == {FIRST: [1, 2, 3, 4, 5]}
+    # The directory that the first window read has been removed; its file stands in another.
+    again = below.pipeline(source={"read": {"filter": "id <> 2"}})
+    again.finish_load(again.replay(1, Run("again", "cli"), NOW), NOW, local)
+    publish(again)
+
+    assert below.ids() == {FIRST: [1, 3, 4, 5]}
+
+
+def test_revision_that_is_just_being_committed_is_not_read(
+    lake: SmallLake, below: SmallLake
+) -> None:
+    grown(lake, 2, 1)
+    (folders(lake)[-1] / "_SUCCESS").rename(lake.root / "marker")
+
+    load(below.pipeline())
+    publish(below.pipeline())
+    assert below.ids() == {FIRST: [1, 2]}
+
+    (lake.root / "marker").rename(folders(lake)[-1] / "_SUCCESS")
+    load(below.pipeline())
+    publish(below.pipeline())
+    assert below.ids() == {FIRST: [1, 2, 3]}
+
+
+@pytest.mark.follows("RevisionsUnmarked")
+def test_revisions_are_not_read_as_if_there_were_nothing_without_markers(
+    lake: SmallLake, below: SmallLake
+) -> None:
+    grown(lake, 2)
+    del below.source["require_marker"]
+    with pytest.raises(RevisionsUnmarked, match=r"Set `source\.require_marker: true`"):
+        load(below.pipeline())
+
+    below.source["require_marker"] = True
+    load(below.pipeline())
+    publish(below.pipeline())
+
+    assert below.ids() == {FIRST: [1, 2]}

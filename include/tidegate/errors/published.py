@@ -71,7 +71,7 @@ class RevisionNotThere(TerminalError):
     template = (
         "{root}: expected revision {revision} of {partition}, found {found}. Choose one that "
         "stands: with `target.layout: in_place` that is the newest, with 'revisions' also those "
-        "before it, of which `tidegate gc` leaves as many as `target.keep_revisions` says."
+        "before it, of which as many are kept as `target.keep_revisions` says."
     )
 
 

@@ -105,6 +105,18 @@ class MarkedFileWrong(TerminalError):
     )
 
 
+class RevisionsUnmarked(TerminalError):
+    """A directory has one for each revision of a published table, and no marker is required."""
+
+    source: str
+    folder: str
+    template = (
+        "{source}: expected files, found the revisions of a table that Tidegate publishes in "
+        "{folder}, of which only markers tell the one that counts. Set `source.require_marker: "
+        "true`, or name the table's marker with `require_marker: {{name: …}}`."
+    )
+
+
 class FileCameBack(TerminalError):
     """A file was gone when the directory was last taken in, and is back (PC-R07)."""
 

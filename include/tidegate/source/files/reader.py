@@ -28,6 +28,7 @@ from tidegate.source.files.formats import PARQUET, format_of
 from tidegate.source.files.metadata import FileFacts, metadata_values
 from tidegate.source.files.other_formats import LONGEST, binary_format, other_format
 from tidegate.source.files.partition_values import parse_values
+from tidegate.source.files.revision_folders import place_of
 from tidegate.source.files.tails import tail_of
 from tidegate.source.named_columns import decode_schema, found_column, wanted_column
 from tidegate.source.projection import Projection, Projections
@@ -128,7 +129,8 @@ class FilesReader:
             projection = self._project(file.schema, piece)
             if projection.passing != tuple(names):
                 return None
-            return WholeFile(piece.path, file.footer, projection.passing, projection.repeated)
+            place = place_of(piece.path)
+            return WholeFile(place, file.footer, projection.passing, projection.repeated)
 
     def check(self, piece: Piece, file_schema: pa.Schema) -> None:
         """Check that a file can be read, before a window with it is planned.
@@ -237,8 +239,9 @@ def open_listed(
         StorageSilent: the file system does not answer now (Transient).
     """
     try:
-        file = pa.OSFile(path)
-        written = _as_listed(Path(path).stat().st_mtime_ns)
+        place = place_of(path)
+        file = pa.OSFile(place)
+        written = _as_listed(Path(place).stat().st_mtime_ns)
     except FileNotFoundError as gone:
         raise ListedFileGone(path=path) from gone
     except OSError as refused:

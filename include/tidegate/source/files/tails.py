@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from tidegate.source.files.revision_folders import place_of
 from tidegate.storage import silence_of
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def listed_tail(root: str, file: ListedFile, *, whole: bool = False) -> str:
     Raises:
         StorageSilent: the file system does not answer now (Transient).
     """
-    path = f"{root}/{file.path}"
+    path = place_of(f"{root}/{file.path}")
     try:
         with pa.OSFile(path) as opened:
             return tail_of(opened, whole=whole) if opened.size() == file.size else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -16,13 +17,16 @@ from tidegate.errors import (
     MarkedFileWrong,
     PartitionPathInvalid,
     PartitionValueInvalid,
+    RevisionsUnmarked,
     SourceReadTwice,
     SourceUnreachable,
 )
 from tidegate.model.marker import marked_files
 from tidegate.model.partition import Partition
+from tidegate.model.revision_folder import REVISIONS
 from tidegate.source.files.listing import ListedFile, Listing
 from tidegate.source.files.partition_values import parse_values
+from tidegate.source.files.revision_folders import revision_folders
 from tidegate.source.files.tables import (
     kind_of_folder,
     refuse_inside_of_table,
@@ -80,6 +84,8 @@ class _Walk:
         if table is None:
             kind = kind_of_folder({name for name, _ in entries}, place)
             table = (place, kind) if kind else None
+        if any(name == REVISIONS for name, _ in entries):
+            self._visit_revisions(folder, depth)
         is_complete, listed = self._marked(place, is_complete=is_complete)
         for name, entry in entries:
             if name.startswith(("_", ".")):
@@ -95,6 +101,27 @@ class _Walk:
             elif (listed is None or name in listed) and self._is_wanted(entry, path, depth):
                 self.files.append(ListedFile(path, entry.size, entry.mtime_ns))
                 self.tables.update([table] if table else ())
+
+    def _visit_revisions(self, folder: str, depth: int) -> None:
+        """List the files of the newest revision that has a directory to itself, and a marker.
+
+        Raises:
+            RevisionsUnmarked: no marker is required, which alone tells the directory that counts.
+        """
+        homes = revision_folders(f"{self.root}/{folder}".rstrip("/"))
+        if homes and self.marker is None:
+            raise RevisionsUnmarked(source=self.root, folder=posixpath.dirname(homes[0]))
+        for home in homes:
+            _, listed = self._marked(home, is_complete=False)
+            if listed is None:
+                continue
+            for name, entry in sorted(self._entries(home, folder), key=lambda item: item[0]):
+                path = f"{folder}/{name}".lstrip("/")
+                if name in listed and self._is_wanted(entry, path, depth):
+                    self.files.append(ListedFile(path, entry.size, entry.mtime_ns))
+            return
+        if homes:
+            self.unmarked.append(folder)
 
     def _marked(self, place: str, *, is_complete: bool) -> tuple[bool, Collection[str] | None]:
         """Return whether all files of a directory and below count, else which of its own do.
@@ -240,6 +267,7 @@ def list_directory(config: FilesSourceConfig, until: datetime | None = None) -> 
         SourceReadTwice: a link leads to a place that is already read, and `on_bad_path` says
             `fail`.
         MarkerInvalid, MarkedFileWrong: a marker, or a file that it lists, is damaged.
+        RevisionsUnmarked: the files are those of revisions, and no marker is required.
         PartitionPathInvalid, PartitionValueInvalid: a directory at a partition level does not match
             `partition_by`, and `on_bad_path` says `fail`.
     """
