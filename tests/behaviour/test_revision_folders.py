@@ -376,6 +376,37 @@ def test_commit_killed_at_any_step_is_finished_by_a_ledger_made_of_the_files(
         assert list(opened.findings()) == []
 
 
+@each_death
+def test_commit_whose_file_was_lost_half_way_is_taken_back_with_its_directory(
+    lake: SmallLake, tmp_path: Path, every: int
+) -> None:
+    grown(lake, 2)
+    lake.commit({1: 2})
+    load(lake.pipeline())
+
+    for storage in deaths(lake, tmp_path / "copied", every):
+        with contextlib.suppress(Killed):
+            publish(lake.pipeline(storage))
+        if ids(lake) == [1, 2, 3, 4]:
+            break
+        (file,) = {
+            path.name for path in lake.work.glob("windows/000002/*/staged/**/*.parquet")
+        } or {path.name for path in folders(lake)[-1].glob("part-*")} - {
+            path.name for path in folders(lake)[0].iterdir()
+        }
+        for path in (lake.root / "published").rglob(file):
+            path.unlink()
+        opened = lake.pipeline()
+        opened.finish_load(opened.replay(2, Run("again", "cli"), NOW), NOW, local)
+        publish(opened)
+
+        assert [*map(ids_in, folders(lake))] == [[1, 2], [1, 2, 3, 4]]
+        check_whole(lake)
+        assert list(opened.findings()) == []
+    else:
+        pytest.fail("no death came before the marker")
+
+
 def test_files_that_nobody_listed_are_found_in_and_beside_the_current_directory(
     lake: SmallLake,
 ) -> None:
@@ -480,6 +511,16 @@ def test_layout_that_readers_could_not_follow_is_refused(
 ) -> None:
     with pytest.raises(ConfigInvalid, match=told):
         lake.pipeline(**keys)
+
+
+def test_check_says_that_each_revision_has_a_directory(lake: SmallLake) -> None:
+    lake.commit({1: 1})
+    lake.file()
+
+    checked = CliRunner().invoke(app, ["check", "orders"], env={"COLUMNS": "4000"})
+
+    assert checked.exit_code == 0, checked.output
+    assert "a directory for each revision" in " ".join(checked.output.split())
 
 
 def test_plan_of_a_table_in_place_does_not_tell_the_layout(lake: SmallLake) -> None:

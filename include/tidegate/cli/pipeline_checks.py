@@ -196,7 +196,8 @@ def _target(looked: _Looked) -> str:
     check_shared(opened)
     check_own_late_root(opened.roots, opened.ledger, opened.storage)
     note = ", moved: the next load or publish goes on there" if moved else ""
-    return f"{target}, work in {work}{note}"
+    apart = "" if opened.roots.layout.is_shared else ", a directory for each revision"
+    return f"{target}{apart}, work in {work}{note}"
 
 
 def _policies(looked: _Looked) -> str:

@@ -54,7 +54,7 @@ def fsck(
         }
         output.show(raw, *(told or ["Table, markers and ledger agree."]))
         if garbage and not as_json:
-            output.show(None, f"Nobody needs {_files(garbage)} of the work directory any more.")
+            output.show(None, f"Nobody needs {_files(garbage)} any more.")
             output.next(command("gc", pipeline))
         raise typer.Exit(FAILED if findings else 0)
 
@@ -78,7 +78,7 @@ def gc(
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Find files of the work directory that are no longer needed: retired parts, lost attempts.
+    """Find files that are no longer needed: retired parts, lost attempts, former directories.
 
     The newest revisions keep their files, as many as `retention.revisions` says.
     """

@@ -18,6 +18,7 @@ import pytest
 from crash.faults import Stopper, stopping_storage
 from crash.power import CUTS, chance
 from crash.power import Disk as Machine
+from dying import DyingCalls, Killed
 from tidegate.commit.policies import PolicyContext, SuccessFile
 from tidegate.commit.publisher import Places, Publisher
 from tidegate.errors import (
@@ -632,3 +633,125 @@ def test_old_files_stay_until_the_new_ones_are_found_whole(disk: Disk) -> None:
         disk.commit(storage=Losing())
 
     assert (disk.partition / "old").exists()
+
+
+KEPT = file("kept", b"kept")
+
+
+@dataclass
+class Apart(Disk):
+    """A table in which revision 1 stands in a directory of its own, with a file that stays."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        (self.partition / "kept").write_bytes(b"kept")
+
+    @property
+    def coming(self) -> Path:
+        return self.root / "table" / "dt=2026-02-01" / "_revisions" / "000002-ab"
+
+    def places(self) -> Places:
+        former = str(self.partition)
+        return replace(super().places(), partition_root=str(self.coming), former_root=former)
+
+    def plan(self) -> CommitPlan:
+        made = plan()
+        return replace(made, publication=replace(made.publication, content=(KEPT, *NEW)))
+
+    def stands(self) -> dict[str, bytes]:
+        """Give the directory that is being made."""
+        return {item.name: item.read_bytes() for item in self.coming.iterdir()}
+
+    def check_former(self) -> None:
+        """Check that the revision before is as it was."""
+        found = {it.name: it.read_bytes() for it in self.partition.iterdir() if it.is_file()}
+        assert found == {"old": b"old", "kept": b"kept", "_SUCCESS": b'{"revision": 1}'}
+
+
+@pytest.fixture
+def apart(tmp_path: Path) -> Apart:
+    return Apart(tmp_path)
+
+
+WHOLE = {**REVISION_2, "kept": b"kept", "_SUCCESS": b'{"revision": 2}'}
+
+
+def test_revision_with_its_own_directory_leaves_the_one_before_as_it_is(apart: Apart) -> None:
+    apart.commit(apart.plan())
+
+    assert apart.stands() == WHOLE
+    apart.check_former()
+    assert (apart.root / "work" / "retired" / "old").read_bytes() == b"old"
+    assert not any(apart.staged.iterdir())
+
+
+def test_marker_that_stands_is_not_retracted_when_its_commit_is_repeated(apart: Apart) -> None:
+    apart.commit(apart.plan())
+    before = (apart.coming / "_SUCCESS").stat()
+
+    apart.commit(apart.plan())
+
+    assert (apart.coming / "_SUCCESS").stat() == before
+    assert apart.stands() == WHOLE
+
+
+def test_marker_of_another_attempt_makes_way_in_the_directory_of_a_revision(apart: Apart) -> None:
+    apart.coming.mkdir(parents=True)
+    (apart.coming / "_SUCCESS").write_bytes(b"of a plan that was never prepared")
+
+    apart.commit(apart.plan())
+
+    assert apart.stands() == WHOLE
+
+
+@pytest.mark.parametrize("name", ["kept", "new-1"])
+def test_file_that_is_lost_leaves_no_directory_of_the_revision(apart: Apart, name: str) -> None:
+    (apart.partition / name).unlink(missing_ok=True)
+    (apart.staged / name).unlink(missing_ok=True)
+
+    with pytest.raises(StagedFileMissing):
+        apart.commit(apart.plan())
+
+    assert not apart.coming.exists()
+
+
+def test_directory_that_is_taken_back_is_gone_and_its_files_are_staged(apart: Apart) -> None:
+    apart.commit(apart.plan())
+
+    for _ in range(2):
+        publisher = Publisher(LocalStorage(), apart.places(), ())
+        publisher.take_back(apart.plan(), "cli", apart.steps)
+
+        assert not apart.coming.exists()
+        assert {it.name: it.read_bytes() for it in apart.staged.iterdir()} == REVISION_2
+        apart.check_former()
+    apart.commit(apart.plan())
+    assert apart.stands() == WHOLE
+
+
+@pytest.mark.parametrize("verb", ["carry_out", "take_back"])
+def test_process_that_dies_anywhere_leaves_no_marker_over_half_a_directory(
+    tmp_path: Path, verb: str
+) -> None:
+    for left in range(100):
+        apart = Apart(tmp_path / str(left))
+        if verb == "take_back":
+            apart.commit(apart.plan())
+        storage = LocalStorage(calls=DyingCalls([left]))
+        policies = [("success-file", SuccessFile())]
+        publisher = Publisher(storage, apart.places(), policies)
+        try:
+            getattr(publisher, verb)(apart.plan(), "cli", apart.steps)
+        except Killed:
+            if (apart.coming / "_SUCCESS").exists():
+                assert apart.stands() == WHOLE
+            apart.check_former()
+        else:
+            break
+        sound = Publisher(LocalStorage(), apart.places(), policies)
+        getattr(sound, verb)(apart.plan(), "cli", apart.steps)
+        assert apart.coming.exists() == (verb == "carry_out")
+        if verb == "carry_out":
+            assert apart.stands() == WHOLE
+        apart.check_former()
+    assert left > 5

@@ -47,6 +47,8 @@ class FormerRevisions:
 
     def remove(self, folder: str) -> None:
         """Remove a directory, and before anything else, for good, what says that it is whole."""
+        if not self.storage.exists(folder):
+            return
         for name in self.storage.list_names(folder):
             if not layout.is_part_file(name):
                 self.storage.delete(f"{folder}/{name}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import count
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hypothesis import given
@@ -18,15 +19,15 @@ from tidegate.model.publication import (
     PublishedFile,
     Verdict,
 )
+from tidegate.model.revision_folder import revision_folder
 from tidegate.pipeline.state.places import Roots
 from tidegate.pipeline.state.records import CommitFile
 from tidegate.pipeline.upkeep.commit_chain import Chain, chain_of
 from tidegate.storage import LocalStorage
 from tidegate.target.content import with_content
+from tidegate.target.layouts import LAYOUTS
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pytest
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -106,14 +107,42 @@ class Life:
         return chain_of(plans, roots, LocalStorage())
 
 
+class Apart(Life):
+    """One whose revisions have a directory each."""
+
+    def home(self, plan: CommitFile) -> Path:
+        made = plan.plan.publication
+        return Path(revision_folder(str(self.folder), made.revision, made.digest))
+
+    def begin(self, plan: CommitFile, moves: int | None = None) -> None:
+        """Fill the directory of the plan, or begin to."""
+        home = self.home(plan)
+        home.mkdir(parents=True, exist_ok=True)
+        for file in plan.plan.publication.content[:moves]:
+            (home / file.name).write_text("x")
+
+    def commit(self, adds: int, removes: int) -> None:
+        plan = self.plan(adds, removes)
+        self.begin(plan)
+        (self.home(plan) / MARKER).write_text(plan.plan.marker)
+        self.recorded.append(plan)
+        self.before, self.content = self.content, plan.plan.publication.content
+
+    def chain(self, order: Any = None) -> Chain:
+        plans = self.plans if order is None else order(self.plans)
+        work = str(self.folder.parent / "work")
+        roots = Roots(str(self.folder.parent), work, layout=LAYOUTS["revisions"])
+        return chain_of(plans, roots, LocalStorage())
+
+
 STEPS = st.lists(
     st.tuples(st.sampled_from(["commit", "lapsed", "stale"]), st.integers(0, 2), st.integers(0, 2)),
     max_size=6,
 )
 
 
-def _lived(folder: Path, steps: list[tuple[str, int, int]]) -> Life:
-    life = Life(folder)
+def _lived(folder: Path, steps: list[tuple[str, int, int]], kind: type[Life] = Life) -> Life:
+    life = kind(folder)
     for what, adds, removes in steps:
         # A commit without a file would change nothing, and is never written.
         if what == "commit":
@@ -123,22 +152,28 @@ def _lived(folder: Path, steps: list[tuple[str, int, int]]) -> Life:
     return life
 
 
-@given(steps=STEPS, data=st.data())
+@given(steps=STEPS, data=st.data(), kind=st.sampled_from([Life, Apart]))
 def test_commits_are_found_among_plans_that_never_began(
-    steps: list[tuple[str, int, int]], data: st.DataObject, tmp_path_factory: pytest.TempPathFactory
+    steps: list[tuple[str, int, int]],
+    data: st.DataObject,
+    kind: type[Life],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    life = _lived(tmp_path_factory.mktemp("target") / DAY.path, steps)
+    life = _lived(tmp_path_factory.mktemp("target") / DAY.path, steps, kind)
 
     found = life.chain(lambda plans: data.draw(st.permutations(plans)))
 
     assert found == Chain(tuple(life.recorded), None)
 
 
-@given(steps=STEPS, moves=st.integers(1, 4))
+@given(steps=STEPS, moves=st.integers(1, 4), kind=st.sampled_from([Life, Apart]))
 def test_commit_that_died_half_way_is_finished_next(
-    steps: list[tuple[str, int, int]], moves: int, tmp_path_factory: pytest.TempPathFactory
+    steps: list[tuple[str, int, int]],
+    moves: int,
+    kind: type[Life],
+    tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
-    life = _lived(tmp_path_factory.mktemp("target") / DAY.path, steps)
+    life = _lived(tmp_path_factory.mktemp("target") / DAY.path, steps, kind)
     begun = life.plan(2, 2)
     life.begin(begun, moves)
     if life.recorded:
