@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
@@ -19,11 +20,13 @@ from behaviour.test_upsert import CHANGES, UPSERT, ChangingLake
 from s3_faults import way_to
 from s3_servers import KEY, SECRET, gateway_server, moto_server
 from small_lake import NOW, SmallLake, day, interval, load, local, merged, publish
+from tidegate import read_committed
 from tidegate.cli.app import app
 from tidegate.errors import (
     BucketMissing,
     CredentialsExpired,
     CredentialsMissing,
+    PublishedTableMissing,
     StoreDenied,
     StoreOptionWrong,
     StoreSilent,
@@ -144,6 +147,38 @@ def test_rows_are_published_and_each_stands_once(lake: SmallLake, bucket: Bucket
     load(lake.pipeline(), interval(2))
     assert publish(lake.pipeline()) == []
     assert bucket.rows() == found
+
+
+def test_readers_see_what_the_markers_list(lake: SmallLake, bucket: Bucket) -> None:
+    grown(lake)
+    root, reached = f"s3://{bucket.name}/published/orders", lake.keys["s3"]
+
+    found = read_committed(root, s3=reached)
+    one = read_committed(root, s3=reached, partitions=["dt=2026-02-01"])
+
+    assert ids_of(found) == list(range(1, 10))
+    assert ids_of(one) == ids(bucket)
+    assert one.to_table(filter=ds.field("dt") == "2026-02-02").num_rows == 0
+    with pytest.raises(PublishedTableMissing, match="nothing"):
+        read_committed(f"s3://{bucket.name}/published/none", s3=reached)
+
+
+def test_revision_with_a_directory_of_its_own_is_read_while_it_stands(
+    lake: SmallLake, bucket: Bucket
+) -> None:
+    lake.keys = merged(lake.keys, {"target": {"layout": "revisions"}})
+    opened = grown(lake)
+    root, reached = f"s3://{bucket.name}/published/orders", lake.keys["s3"]
+
+    first = read_committed(root, s3=reached, at_revision={"dt=2026-02-01": 2})
+
+    assert ids_of(read_committed(root, s3=reached)) == list(range(1, 10))
+    assert [it for it in ids_of(first) if it in {1, 2, 4, 5, 7, 8}] == [1, 2, 4, 5]
+    assert list(opened.findings()) == []
+
+
+def ids_of(found: ds.Dataset) -> list[int]:
+    return sorted(found.to_table(columns=["id"])["id"].to_pylist())
 
 
 def test_overwrite_replaces_a_partition(lake: SmallLake, bucket: Bucket) -> None:

@@ -44,7 +44,7 @@ from tidegate.config.policies import (
 from tidegate.config.reading import LimitsConfig, ReadConfig, SplitConfig, TableReadConfig
 from tidegate.config.s3 import S3Config
 from tidegate.config.schema import json_schema
-from tidegate.config.section import lies_inside, overlap
+from tidegate.config.section import lies_inside, overlap, store_path
 from tidegate.config.sources import (
     CatalogConfig,
     FilesSourceConfig,
@@ -125,6 +125,7 @@ __all__ = [
     "resolve_secret",
     "source_meant_by",
     "source_places",
+    "store_path",
     "tables_around",
     "tables_marked_by",
     "work_beside",

@@ -4,6 +4,7 @@ Files of sources are opened by their readers.
 """
 
 from tidegate.storage.addresses import above, is_object, normal
+from tidegate.storage.arrow import arrow_files
 from tidegate.storage.calls import DirectoryEntry, OsCalls
 from tidegate.storage.local import LocalStorage
 from tidegate.storage.moves import has_to_move
@@ -25,6 +26,7 @@ __all__ = [
     "Storage",
     "Stores",
     "above",
+    "arrow_files",
     "below",
     "has_to_move",
     "is_object",

@@ -163,9 +163,14 @@ class LocalFiles:
         for entry in self._scan(folder):
             if entry.is_directory:
                 yield from self._files_below(f"{folder}/{entry.name}", f"{prefix}{entry.name}/")
-            elif not (entry.is_link and self._is_directory(f"{folder}/{entry.name}")):
+            elif not (entry.is_link and self.is_directory(f"{folder}/{entry.name}")):
                 yield f"{prefix}{entry.name}"
 
-    def _is_directory(self, path: str) -> bool:
+    def is_directory(self, path: str) -> bool:
+        """Return whether there is a directory, or a link to one.
+
+        Raises:
+            StorageDenied: the file system does not say.
+        """
         found = self._status(path)
         return found is not None and stat.S_ISDIR(found.st_mode)

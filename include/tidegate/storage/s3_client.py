@@ -7,6 +7,7 @@ import os
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from tidegate.config import S3Config, airflow_connection, resolve_secret
 from tidegate.errors import (
@@ -18,7 +19,7 @@ from tidegate.errors import (
     StoreSilent,
     TidegateError,
 )
-from tidegate.storage.addresses import named
+from tidegate.storage.addresses import S3, named
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -125,7 +126,6 @@ def client_of(options: S3Options) -> Any:
 @functools.lru_cache(maxsize=16)
 def _client(options: S3Options, process: int) -> Any:
     del process
-    import boto3
     from botocore.config import Config
 
     # Stores of others may not know the checksums that AWS's own expects since 2025.
@@ -139,13 +139,7 @@ def _client(options: S3Options, process: int) -> Any:
         **only_required,
     )
     try:
-        session = boto3.Session(
-            aws_access_key_id=options.access_key,
-            aws_secret_access_key=options.secret_key,
-            aws_session_token=options.session_token,
-            region_name=options.region,
-            profile_name=options.profile,
-        )
+        session = _session(options)
         # A store of one's own has no regions, but a signature needs one.
         usual = "us-east-1" if session.region_name is None else None
         return session.client("s3", endpoint_url=options.endpoint, region_name=usual, config=config)
@@ -153,6 +147,41 @@ def _client(options: S3Options, process: int) -> Any:
         raise StoreOptionWrong(problem=str(wrong)) from wrong
     except client_errors() as wrong:
         raise StoreOptionWrong(problem=str(wrong)) from wrong
+
+
+def _session(options: S3Options) -> Any:
+    import boto3
+
+    return boto3.Session(
+        aws_access_key_id=options.access_key,
+        aws_secret_access_key=options.secret_key,
+        aws_session_token=options.session_token,
+        region_name=options.region,
+        profile_name=options.profile,
+    )
+
+
+def arrow_options(options: S3Options) -> dict[str, Any]:
+    """Return how Arrow's own file system reaches the same store, as the client does.
+
+    Raises:
+        CredentialsMissing: there are no credentials.
+    """
+    found = options.resolved()
+    client = _client(found, os.getpid())
+    known = _session(found).get_credentials()
+    if known is None:
+        raise CredentialsMissing(path=S3, problem="Unable to locate credentials")
+    frozen = known.get_frozen_credentials()
+    place = urlsplit(client.meta.endpoint_url)
+    is_own = not place.netloc.endswith(".amazonaws.com")
+    return {
+        "access_key": frozen.access_key,
+        "secret_key": frozen.secret_key,
+        "session_token": frozen.token,
+        "region": client.meta.region_name,
+        **({"endpoint_override": place.netloc, "scheme": place.scheme} if is_own else {}),
+    }
 
 
 def client_errors() -> tuple[type[Exception], ...]:

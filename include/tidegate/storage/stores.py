@@ -54,6 +54,12 @@ class Stores:
         """See `Storage`."""
         return self._of(path).exists(path)
 
+    def is_directory(self, path: str) -> bool:
+        """Return whether there is a directory; one of objects has an object below it."""
+        if is_object(path):
+            return bool(self.objects.list_names(path))
+        return self.local.is_directory(path)
+
     def length(self, path: str) -> int | None:
         """See `Storage`."""
         return self._of(path).length(path)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.dataset as ds
-import pyarrow.fs as pafs
 
+from tidegate.config import S3Config, store_path
 from tidegate.errors import (
     CommittedFileMissing,
     MarkerInvalid,
@@ -22,21 +21,22 @@ from tidegate.errors import (
 from tidegate.model.part_format import PARQUET, form_of_name
 from tidegate.model.partition import unescape
 from tidegate.physical.parts import open_part, part_kind
-from tidegate.storage import LocalStorage, below
+from tidegate.storage import Stores, arrow_files, below
 from tidegate.target.marker import StandingMarker, find_markers, is_seen_as_data
 from tidegate.target.schema import unified
 from tidegate.target.told_columns import told
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from tidegate.model.part_format import PartFormat
     from tidegate.physical.parts import PartRows
+    from tidegate.storage import Storage
 
 _THREADS = 8
 _LARGEST_WITHOUT_ROWS = 1 << 12
 """Bytes; a header may be among them."""
-_FILES = pafs.LocalFileSystem()
 
 
 def read_committed(
@@ -45,6 +45,7 @@ def read_committed(
     marker: str | None = None,
     partitions: Sequence[str] | None = None,
     at_revision: int | Mapping[str, int] | None = None,
+    s3: Mapping[str, str] | None = None,
 ) -> ds.Dataset:
     """Open a published table as its markers list it, without pending or half-moved files.
 
@@ -54,7 +55,7 @@ def read_committed(
     type that holds all of its types, with NULLs for files that lack it.
 
     Args:
-        path: the table root.
+        path: the table root: a directory, or the address of objects (`s3://bucket/prefix`).
         marker: the only name that a marker may have, for a table that has others beside it; by
             default any name.
         partitions: paths of the partitions to be read, such as `dt=2026-02-01`, or the beginning of
@@ -62,6 +63,8 @@ def read_committed(
         at_revision: the revision to be read of every partition, or of those that are named by their
             paths, instead of the newest. Former ones stand only with `target.layout: revisions`,
             until `tidegate gc` removes them.
+        s3: how a store is reached, with the keys that the section of a pipeline file has, as far as
+            AWS's own variables and files do not say it. The dataset keeps the credentials of now.
 
     Returns:
         A dataset of exactly the files that the markers list; partition keys are text columns. Of
@@ -84,11 +87,11 @@ def read_committed(
         >>> sorted(read_committed(published).to_table(columns=["dt", "id"]).to_pylist(), key=str)
         [{'dt': '2026-02-01', 'id': 1}, {'dt': '2026-02-01', 'id': 2}]
     """
-    root = Path(path).absolute()
-    if not root.is_dir():
-        found = "a file" if root.exists() else "nothing"
-        raise PublishedTableMissing(root=str(root), found=found)
-    markers, schemas = _opened(_Wanted(root, marker, partitions, at_revision))
+    root = store_path(str(path))
+    storage = Stores.of(S3Config.model_validate(s3 or {}))
+    wanted = _Wanted(storage, root, marker, partitions, at_revision)
+    wanted.check_is_table()
+    markers, schemas = _opened(wanted)
     keys = dict.fromkeys(key for found in markers for key in _keys(found, root))
     stored = unified(schemas.items() if schemas else _told_without_files(markers))
     schema = pa.schema(
@@ -96,33 +99,47 @@ def read_committed(
     )
     format_ = _file_format(_forms(markers), stored)
     if format_ is None:
-        return ds.dataset(_table(markers, schemas, schema))
+        return ds.dataset(_table(storage, markers, schemas, schema))
+    files, named = arrow_files(storage, root)
     fragments = [
-        format_.make_fragment(path, _FILES, partition_expression=_values(found, schemas[path]))
+        format_.make_fragment(
+            named(path), files, partition_expression=_values(found, schemas[path])
+        )
         for found in markers
         for path in found.files
-        if not _is_without_text(path, found)
+        if not _is_without_text(storage, path, found)
     ]
-    return ds.FileSystemDataset(fragments, schema, format_, _FILES)
+    return ds.FileSystemDataset(fragments, schema, format_, files)
 
 
 @dataclass(frozen=True)
 class _Wanted:
     """What is to be read of a table."""
 
-    root: Path
+    storage: Stores
+    root: str
     marker: str | None
     partitions: Sequence[str] | None
     at_revision: int | Mapping[str, int] | None
 
+    def check_is_table(self) -> None:
+        """Check that there is a directory.
+
+        Raises:
+            PublishedTableMissing: there is none.
+        """
+        if self.storage.is_directory(self.root):
+            return
+        found = "a file" if self.storage.exists(self.root) else "nothing"
+        raise PublishedTableMissing(root=self.root, found=found)
+
     def listed(self) -> list[str]:
         """List the files of the table, relative to it, as far as they are wanted."""
-        storage, root = LocalStorage(), str(self.root)
         if self.partitions is None:
-            return storage.list_files(root)
+            return self.storage.list_files(self.root)
         found: dict[str, None] = {}
         for path in self.partitions:
-            names = storage.list_files(below(root, path.strip("/")))
+            names = self.storage.list_files(below(self.root, path.strip("/")))
             found |= dict.fromkeys(f"{path.strip('/')}/{name}" for name in names)
         return [*found]
 
@@ -138,12 +155,12 @@ class _Wanted:
         Raises:
             PartitionNotThere: something has none (Transient).
         """
-        there = [str(Path(found.folder).relative_to(self.root)) for found in markers]
+        there = [found.folder.removeprefix(self.root).strip("/") for found in markers]
         at = self.at_revision if isinstance(self.at_revision, Mapping) else {}
         for path in (*(self.partitions or ()), *at):
             named = path.strip("/")
             if not any(f"{place}/".startswith(f"{named}/") for place in there):
-                raise PartitionNotThere(root=str(self.root), partition=named)
+                raise PartitionNotThere(root=self.root, partition=named)
 
 
 def _opened(
@@ -156,7 +173,8 @@ def _opened(
     markers = _markers(wanted)
     while True:
         try:
-            return markers, _schemas([(path, found) for found in markers for path in found.files])
+            files = [(path, found) for found in markers for path in found.files]
+            return markers, _schemas(wanted.storage, files)
         except CommittedFileMissing:
             before, markers = markers, _markers(wanted)
             if markers == before:
@@ -168,7 +186,9 @@ def _markers(wanted: _Wanted) -> tuple[StandingMarker, ...]:
     while True:
         names = wanted.listed()
         try:
-            markers = find_markers(wanted.root, names, wanted.marker, wanted.revision)
+            markers = find_markers(
+                wanted.storage, wanted.root, names, wanted.marker, wanted.revision
+            )
             break
         except FileNotFoundError:
             # A directory that a later revision replaced was removed meanwhile.
@@ -176,7 +196,7 @@ def _markers(wanted: _Wanted) -> tuple[StandingMarker, ...]:
                 raise
             before = names
     if not markers and (data := [name for name in names if is_seen_as_data(name)]):
-        raise MarkerMissing(root=str(wanted.root), file=data[0])
+        raise MarkerMissing(root=wanted.root, file=data[0])
     wanted.check_there(markers)
     for found in markers:
         _check_told(found)
@@ -193,16 +213,16 @@ def _check_told(found: StandingMarker) -> None:
         raise MarkerInvalid(path=f"{found.folder}/{found.name}", found=problem)
 
 
-def _schemas(files: Sequence[tuple[str, StandingMarker]]) -> dict[str, pa.Schema]:
+def _schemas(storage: Storage, files: Sequence[tuple[str, StandingMarker]]) -> dict[str, pa.Schema]:
     """Read the schemas of files in parallel, because most of the time is waiting."""
     with ThreadPoolExecutor(_THREADS) as pool:
-        read = pool.map(lambda file: _schema(*file), files)
+        read = pool.map(lambda file: _schema(storage, *file), files)
         return dict(zip((path for path, _ in files), read, strict=True))
 
 
-def _schema(path: str, found: StandingMarker) -> pa.Schema:
+def _schema(storage: Storage, path: str, found: StandingMarker) -> pa.Schema:
     try:
-        with _part(path, found) as file:
+        with _part(storage, path, found) as file:
             return file.schema
     except FileNotFoundError as missing:
         raise CommittedFileMissing(path=path) from missing
@@ -213,19 +233,19 @@ def _told_without_files(markers: Sequence[StandingMarker]) -> list[tuple[str, pa
     return [(found.folder, told(found.told)[1]) for found in markers if found.told is not None]
 
 
-def _is_without_text(path: str, found: StandingMarker) -> bool:
+def _is_without_text(storage: Storage, path: str, found: StandingMarker) -> bool:
     """Return whether a file of text has no rows, and perhaps no byte, which Arrow refuses."""
-    if found.told is None or Path(path).stat().st_size > _LARGEST_WITHOUT_ROWS:
+    if found.told is None or (storage.length(path) or 0) > _LARGEST_WITHOUT_ROWS:
         return False
-    with _part(path, found) as file:
+    with _part(storage, path, found) as file:
         return file.rows == 0
 
 
-def _part(path: str, found: StandingMarker) -> PartRows:
+def _part(storage: Storage, path: str, found: StandingMarker) -> PartRows:
     """Open a file with what its marker tells of it."""
     if found.told is None:
-        return open_part(path, form_of_name(path))
-    return open_part(path, *told(found.told))
+        return open_part(path, form_of_name(path), storage=storage)
+    return open_part(path, *told(found.told), storage)
 
 
 def _forms(markers: Sequence[StandingMarker]) -> list[PartFormat]:
@@ -246,14 +266,17 @@ def _file_format(forms: Sequence[PartFormat], columns: pa.Schema) -> ds.FileForm
 
 
 def _table(
-    markers: Sequence[StandingMarker], schemas: Mapping[str, pa.Schema], schema: pa.Schema
+    storage: Storage,
+    markers: Sequence[StandingMarker],
+    schemas: Mapping[str, pa.Schema],
+    schema: pa.Schema,
 ) -> pa.Table:
     """Read all rows of a table whose format Arrow's datasets do not know."""
     tables = [schema.empty_table()]
     for found in markers:
         for path in found.files:
             own = schemas[path]
-            with _part(path, found) as file:
+            with _part(storage, path, found) as file:
                 read = pa.Table.from_batches(file.batches(own.names), file.schema)
             columns = [
                 read.column(field.name)
@@ -265,9 +288,10 @@ def _table(
     return pa.concat_tables(tables)
 
 
-def _keys(found: StandingMarker, root: Path) -> Iterator[str]:
+def _keys(found: StandingMarker, root: str) -> Iterator[str]:
     """Return the partition keys in the order of the path; a marker's JSON has them sorted."""
-    for component in Path(found.folder).relative_to(root).parts:
+    place = found.folder.removeprefix(root).strip("/")
+    for component in place.split("/") if place else ():
         yield unescape(component.partition("=")[0])
 
 

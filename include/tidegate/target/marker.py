@@ -11,7 +11,7 @@ import posixpath
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tidegate.errors import MarkerInvalid, RevisionNotThere
+from tidegate.errors import MarkerInvalid, RevisionNotThere, SourceFileGone
 from tidegate.model.marker import MARKER_FORMAT
 from tidegate.model.marker import read_marker as read_marker
 from tidegate.model.revision_folder import partition_of, revision_of
@@ -20,7 +20,6 @@ from tidegate.model.wire import instant_text, pretty
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
     from datetime import datetime
-    from pathlib import Path
 
     from tidegate.model.publication import Approval, Override, Publication, Verdict
     from tidegate.storage import Storage
@@ -118,7 +117,8 @@ class StandingMarker:
 
 
 def find_markers(
-    root: Path,
+    storage: Storage,
+    root: str,
     names: Iterable[str],
     only: str | None = None,
     wanted: Callable[[str], int | None] = lambda _: None,
@@ -130,6 +130,7 @@ def find_markers(
     meantime is left out.
 
     Args:
+        storage: that has the table.
         root: the table root.
         names: all files below it, relative to it.
         only: the only name that a marker may have; by default every hidden file with the content of
@@ -147,7 +148,7 @@ def find_markers(
     for place, folders in sorted(_candidates(names, only).items()):
         number = wanted(place)
         for folder in sorted(folders, reverse=True):
-            found = {name: _marker_at(root, name) for name in folders[folder]}
+            found = {name: _marker_at(storage, root, name) for name in folders[folder]}
             read |= found
             markers = [it for it in found.values() if it and number in {None, it.revision}]
             if markers:
@@ -158,7 +159,7 @@ def find_markers(
         stand = {it.revision for name in read if (it := read[name]) and _place(name) == place}
         if stand:
             raise RevisionNotThere(
-                root=str(root),
+                root=root,
                 partition=place or "the table",
                 revision=number,
                 found=", ".join(map(str, sorted(stand))),
@@ -167,9 +168,9 @@ def find_markers(
     for name in read:
         if read[name] is None and posixpath.basename(name) in strict:
             # Again, for the error that names the problem.
-            with contextlib.suppress(FileNotFoundError):
-                read_marker(str(root / name), (root / name).read_bytes())
-    return tuple(chosen[place] for place in sorted(chosen, key=lambda place: str(root / place)))
+            with contextlib.suppress(SourceFileGone):
+                read_marker(f"{root}/{name}", storage.read_bytes(f"{root}/{name}"))
+    return tuple(chosen[place] for place in sorted(chosen, key=lambda place: place.split("/")))
 
 
 def _candidates(names: Iterable[str], only: str | None) -> dict[str, dict[str, list[str]]]:
@@ -226,16 +227,16 @@ def _may_be_marker(name: str, only: str | None) -> bool:
     return plain == only if only is not None else plain.startswith(("_", "."))
 
 
-def _marker_at(root: Path, name: str) -> StandingMarker | None:
+def _marker_at(storage: Storage, root: str, name: str) -> StandingMarker | None:
     """Read a file that may be a marker; None if it is something else, or has been removed."""
-    path = root / name
+    path = f"{root}/{name}"
     try:
-        with path.open("rb") as file:
+        with storage.open_input(path) as file:
             # Hidden files of other tools may be large, and do not begin like a JSON object.
             if file.read(1) != b"{":
                 return None
             file.seek(0)
-            raw = read_marker(str(path), file.read())
+            raw = read_marker(path, file.read())
     except MarkerInvalid:
         return None
     except FileNotFoundError:
@@ -243,12 +244,12 @@ def _marker_at(root: Path, name: str) -> StandingMarker | None:
             # The listing is outdated; a newer revision may have none of the directories in it.
             raise
         return None
-    folder = root / _place(name)
+    folder = posixpath.join(root, _place(name)).rstrip("/")
     return StandingMarker(
-        folder=str(folder),
-        name=str(path.relative_to(folder)),
+        folder=folder,
+        name=path.removeprefix(f"{folder}/"),
         revision=raw["revision"],
         partition=raw["partition"],
-        files=tuple(str(path.parent / file["name"]) for file in raw["files"]),
+        files=tuple(f"{posixpath.dirname(path)}/{file['name']}" for file in raw["files"]),
         told=raw.get("reading"),
     )

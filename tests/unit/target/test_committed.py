@@ -20,7 +20,7 @@ from tidegate.errors import (
     PublishedTableMissing,
 )
 from tidegate.physical.parts import open_part
-from tidegate.storage import LocalStorage
+from tidegate.storage import Stores
 from tidegate.target import committed
 
 if TYPE_CHECKING:
@@ -148,23 +148,17 @@ def test_path_without_a_folder_is_an_error_not_an_empty_table(
     assert rows_of(right) == [{"id": 1, "dt": "1"}]
 
 
-class _Between(LocalStorage):
-    """Lists files, and lets a commit come right behind."""
+def let_come(monkeypatch: pytest.MonkeyPatch, *commits: Callable[[], None]) -> None:
+    """Let a commit come right behind each listing of files."""
+    coming, listed = list(commits), Stores.list_files
 
-    def __init__(self, *commits: Callable[[], None]) -> None:
-        super().__init__()
-        self._commits = list(commits)
-
-    def list_files(self, root: str) -> list[str]:
-        found = super().list_files(root)
-        if self._commits:
-            self._commits.pop(0)()
+    def list_files(storage: Stores, root: str) -> list[str]:
+        found = listed(storage, root)
+        if coming:
+            coming.pop(0)()
         return found
 
-
-def let_come(monkeypatch: pytest.MonkeyPatch, *commits: Callable[[], None]) -> None:
-    storage = _Between(*commits)
-    monkeypatch.setattr("tidegate.target.committed.LocalStorage", lambda: storage)
+    monkeypatch.setattr(Stores, "list_files", list_files)
 
 
 def test_marker_that_a_commit_takes_back_meanwhile_is_none(
@@ -182,11 +176,11 @@ def test_file_that_a_commit_takes_away_meanwhile_is_looked_for_by_its_new_marker
 ) -> None:
     write_partition(tmp_path, "dt=1", {"dt": "1"}, ids(1))
 
-    def commit(path: str, *form: Any) -> PartRows:
+    def commit(path: str, *form: Any, **more: Any) -> PartRows:
         if path.endswith("part-1-0.parquet"):
             Path(path).unlink()
             write_partition(tmp_path, "dt=1", {"dt": "1"}, ids(1, 2), revision=2)
-        return open_part(path, *form)
+        return open_part(path, *form, **more)
 
     monkeypatch.setattr(committed, "open_part", commit)
 
