@@ -38,6 +38,19 @@ class ProposalMissing(TerminalError):
     )
 
 
+class WaitInvalid(TerminalError):
+    """A task that waits for a partition has an argument that cannot be right (AF-3.29)."""
+
+    task: str
+    argument: str
+    expected: str
+    found: str
+    template = (
+        "{task}: `{argument}`: expected {expected}, found '{found}'. Correct it in the file of the "
+        "DAG."
+    )
+
+
 class PipelineFilesBroken(TerminalError):
     """Some pipeline files cannot be loaded; DAGs exist for the others."""
 
