@@ -6,6 +6,7 @@ import importlib
 import re
 import shlex
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -13,13 +14,12 @@ from typer.testing import CliRunner
 
 from small_lake import NOW, SmallLake, day, decide, load, local, publish
 from tidegate.cli.app import app
-from tidegate.errors import PolicyFailed, PolicyUnknown, PublicationLapsed
+from tidegate.errors import PolicyFailed, PolicyRefused, PolicyUnknown, PublicationLapsed
 from tidegate.model.run import Run
 from tidegate.pipeline.state.holders import process_owner
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from click.testing import Result
 
@@ -243,3 +243,41 @@ def test_decision_on_what_was_replayed_since_is_shown_again_by_the_command(
 
     assert typed(command(str(lapsed.value))).exit_code == 0
     assert lake.ids()[FIRST] == lake.listed_ids()[FIRST] == [ids[0], *ids[2:]]
+
+
+GUARANTEES = (Path(__file__).parents[2] / "docs" / "guarantees.md").read_text()
+(ANNOUNCE,) = re.findall(r"```python\n(class Announce.*?)```", GUARANTEES, re.DOTALL)
+
+
+@pytest.mark.follows("PolicyRefused")
+def test_commit_that_a_policy_refuses_begins_once_the_policy_agrees(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.syspath_prepend(lake.root)
+    ids = lake.commit({1: 4})
+    lake.keys = {"commit": {"trigger": "process-time"}}
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    before = lake.stamps()
+    write_module(lake, monkeypatch, f"import os\n{ANNOUNCE}")
+    log = lake.root / "shop" / "published.log"
+    policies = [{"custom": "noted:Announce", "parameters": [str(log)]}, "success-file"]
+    lake.keys = {"commit": {"trigger": "process-time", "policies": policies}}
+    more = lake.commit({1: 2})
+    load(lake.pipeline())
+
+    with pytest.raises(PolicyRefused, match=r"policy 'noted:Announce' refuses it: .*out of reach"):
+        lake.pipeline().publish(day(1), process_owner("cli"), NOW)
+
+    checked = typed("tidegate check orders")
+    assert checked.exit_code != 0
+    assert "orders: commit" in checked.output
+    # Not a marker was retracted for it.
+    assert lake.stamps() == before
+    log.parent.mkdir()
+    checked = typed("tidegate check orders")
+    assert "noted:Announce: a line in" in " ".join(checked.output.split())
+    publish(lake.pipeline())
+    assert lake.ids()[FIRST] == [*ids, *more]
+    assert log.read_text() == f"{FIRST} 2 6\n"

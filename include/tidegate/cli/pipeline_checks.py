@@ -11,10 +11,8 @@ from tidegate.cli import wording
 from tidegate.cli.checks import Line, ok, refusal
 from tidegate.cli.target_checks import check_shared
 from tidegate.commit.partition_time import PartitionClock
-from tidegate.commit.policies import open_policy
-from tidegate.commit.policies.metastore import ListInMetastore
+from tidegate.commit.policies import CommitAhead, foreseen, open_policy
 from tidegate.config import (
-    MetastorePolicy,
     PipelineConfig,
     claimants,
     load_pipeline,
@@ -110,7 +108,7 @@ def pipeline_lines(file: Path, now: datetime) -> Iterator[Line]:
         **({"counts": _counts} if config.commit.counts is not None else {}),
         "source": _source,
         "rows": _rows,
-        **({"metastore": _metastore} if config.target.metastore is not None else {}),
+        **({} if all(it.writes_marker for it in config.commit.policies) else {"commit": _commit}),
         "suite": _suite,
         "load": _load,
     }
@@ -125,6 +123,9 @@ def pipeline_lines(file: Path, now: datetime) -> Iterator[Line]:
         if refusals and subject == "source":
             # Rows and suite would say the same once more.
             return
+        if refusals and subject == "policies" and "commit" in steps:
+            # So would each commit.
+            steps["commit"] = lambda _: "not foreseen: a policy cannot be used"
         if refusals and subject == "rows":
             # So would the next load.
             steps["load"] = lambda _: "not planned: no row could be staged"
@@ -281,17 +282,20 @@ def _unit_doubt(looked: _Looked) -> str | None:
     return unit_doubt_of_source(looked.pipeline.config, looked.source, looked.pin)
 
 
-def _metastore(looked: _Looked) -> str:
-    """Compare the table in the metastore with the columns that the next load publishes."""
+def _commit(looked: _Looked) -> str:
+    """Ask the policies what the next commit will do, with the columns that the next load has."""
     config, reading = looked.pipeline.config, looked.reading
-    assert config.target.metastore is not None
-    table = config.target.metastore.table
-    if reading is None:
-        return f"{table}, compared once there is a file"
-    files = published_schema(config, reading.schema)
-    wanted = listed_columns(config.target, files, reading.schema)
-    policy = ListInMetastore.of(MetastorePolicy(), config.target)
-    return f"{table}, {policy.foreseen(wanted, looked.pipeline.roots.target, config.name)}"
+    policies, columns = config.commit.policies, None
+    if reading is not None and any(policy.needs_columns for policy in policies):
+        files = published_schema(config, reading.schema)
+        columns = listed_columns(config.target, files, reading.schema)
+    ahead = CommitAhead(config.name, looked.pipeline.roots.target, columns)
+    said = [
+        f"{policy.title}: {does}"
+        for policy in policies
+        if (does := foreseen(policy.title, open_policy(policy, config.target), ahead))
+    ]
+    return "; ".join(said) or "no policy tells what it will do"
 
 
 def _suite(looked: _Looked) -> str:

@@ -11,7 +11,7 @@ import posixpath
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from tidegate.commit.policies import CommitPolicy, PolicyContext
+from tidegate.commit.policies import CommitAhead, CommitPolicy, PolicyContext, foreseen
 from tidegate.errors import (
     FileLengthWrong,
     PolicyFailed,
@@ -187,6 +187,24 @@ class Publisher:
                 window=file.window,
             )
         ]
+
+    def foresee(self, publication: Publication, pipeline: str) -> None:
+        """Ask every policy whether it will do its part, before anything changes (PC-A13).
+
+        Raises:
+            PolicyRefused: one of them will not (Transient).
+        """
+        ahead = CommitAhead(
+            pipeline,
+            self.places.table_root,
+            self.columns,
+            publication.partition,
+            publication.revision,
+            tuple(file.name for file in publication.content),
+            publication.rows,
+        )
+        for name, policy in self.policies:
+            foreseen(name, policy, ahead)
 
     def _retract(self, names: Sequence[str | None]) -> None:
         """Remove the marker durably, so that no power cut brings it back over half a revision."""

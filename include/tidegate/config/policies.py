@@ -42,6 +42,8 @@ class PolicyConfig(Section):
     word: ClassVar[str]
     writes_marker: ClassVar[bool] = False
     """Whether readers wait for it, so that every other policy has to run before."""
+    needs_columns: ClassVar[bool] = False
+    """Whether it has to know the columns of the table, which are read from the plans."""
 
     @property
     def title(self) -> str:
@@ -83,6 +85,7 @@ class MetastorePolicy(PolicyConfig):
     """The entry of a partition in the catalog that `target.metastore` names."""
 
     word: ClassVar[str] = "metastore"
+    needs_columns: ClassVar[bool] = True
 
 
 class CustomPolicy(PolicyConfig):

@@ -233,6 +233,20 @@ class PolicyFailed(TransientError):
     )
 
 
+class PolicyRefused(TransientError):
+    """A policy refuses a commit before it begins; nothing has changed (PC-A13)."""
+
+    pipeline: str
+    partition: str
+    policy: str
+    problem: str
+    template = (
+        "pipeline '{pipeline}': {partition}: policy '{policy}' refuses it: {problem}. Nothing was "
+        "changed, and the next publish asks again. If this policy cannot agree, correct it or its "
+        "parameters, or remove it from `commit.policies`."
+    )
+
+
 class UnitLost(TerminalError):
     """A file of an approved revision is gone that was assembled for it, and more has come since."""
 

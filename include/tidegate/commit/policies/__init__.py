@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tidegate.commit.policies.custom import load_custom
+from tidegate.commit.policies.foreseeing import foreseen
 from tidegate.commit.policies.metastore import ListInMetastore
-from tidegate.commit.policies.protocol import CommitPolicy, PolicyContext
+from tidegate.commit.policies.protocol import CommitAhead, CommitPolicy, PolicyContext
 from tidegate.commit.policies.success_file import SuccessFile
 from tidegate.config import CustomPolicy, MetastorePolicy, SuccessFilePolicy
 
@@ -25,7 +26,15 @@ OPENERS: Mapping[str, Callable[[Any, TargetConfig], CommitPolicy]] = {
 }
 """Word of a policy → the function that makes it from its options and the target's."""
 
-__all__ = ["OPENERS", "CommitPolicy", "PolicyContext", "SuccessFile", "open_policy"]
+__all__ = [
+    "OPENERS",
+    "CommitAhead",
+    "CommitPolicy",
+    "PolicyContext",
+    "SuccessFile",
+    "foreseen",
+    "open_policy",
+]
 
 
 def open_policy(options: PolicyConfig, target: TargetConfig) -> CommitPolicy:

@@ -21,7 +21,7 @@ from tidegate.storage import is_object
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tidegate.commit.policies.protocol import PolicyContext
+    from tidegate.commit.policies.protocol import CommitAhead, PolicyContext
     from tidegate.config import MetastoreConfig, TargetConfig
     from tidegate.metastore.protocol import Metastore
     from tidegate.model.metastore import TableColumns
@@ -63,11 +63,9 @@ class ListInMetastore:
             DatabaseMissing, ListedTableDiffers, ColumnsUnknown, PartitionUnlistable: it cannot be
                 listed.
         """
-        given = [value for _, value in context.partition.values]
-        if HIVE_DEFAULT_NAME in given:
-            raise PartitionUnlistable(table=self.options.table, partition=str(context.partition))
+        self._check_listable(context.partition)
         self._list_table(context)
-        values = _listed_values(context.partition)
+        values = listed_values(context.partition)
         if not values:
             return
         if not context.files and self.options.on_empty == "drop":
@@ -92,19 +90,31 @@ class ListInMetastore:
         Raises:
             MetastoreSilent, MetastoreRefused: see `Metastore` (Transient).
         """
-        values = _listed_values(partition)
+        values = listed_values(partition)
         found = self.metastore.partition(values) if values else self.metastore.table()
         return None if found is None else found.location
 
-    def foreseen(self, columns: TableColumns, root: str, pipeline: str) -> str:
-        """Say what a commit would do to the table; raises as `commit`."""
-        found = self.metastore.table()
+    def foresee(self, ahead: CommitAhead) -> str:
+        """Return what a commit does to the table; raises as `commit`."""
+        if ahead.partition is not None:
+            self._check_listable(ahead.partition)
+        found, name = self.metastore.table(), self.options.table
+        if ahead.columns is None:
+            if found is None and ahead.partition is not None:
+                raise ColumnsUnknown(table=name, partition=str(ahead.partition))
+            return f"{name}, compared once there is a file"
         if found is None:
-            return "not there yet: the first publish makes it"
+            return f"{name}, not there yet: the first publish makes it"
         self._check_movable(found)
-        needed = agreed(self.options.table, found, self._table(columns, root, pipeline))
+        wanted = self._table(ahead.columns, ahead.table_root, ahead.pipeline)
+        needed = agreed(name, found, wanted)
         changed = [column.name for column in needed if column not in found.columns.columns]
-        return f"the next publish changes {', '.join(changed)}" if changed else "with all columns"
+        does = f"the next publish changes {', '.join(changed)}" if changed else "with all columns"
+        return f"{name}, {does}"
+
+    def _check_listable(self, partition: Partition) -> None:
+        if any(value == HIVE_DEFAULT_NAME for _, value in partition.values):
+            raise PartitionUnlistable(table=self.options.table, partition=str(partition))
 
     def _table(self, columns: TableColumns, root: str, pipeline: str) -> ListedTable:
         return ListedTable(columns, address(root), self.format, pipeline)
@@ -150,6 +160,11 @@ def listing_of(target: TargetConfig) -> Callable[[Partition], str | None]:
     if target.metastore is None:
         return lambda _: None
     return ListInMetastore.of(MetastorePolicy(), target).location
+
+
+def listed_values(partition: Partition) -> tuple[str, ...]:
+    """Return the values of a partition as a metastore lists them."""
+    return tuple(HIVE_DEFAULT_NAME if value is None else value for _, value in partition.values)
 
 
 def address(path: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from tidegate.model.metastore import TableColumns
@@ -37,6 +37,22 @@ class PolicyContext:
     """Directory outside the table, on its file system, for `storage.write_once` into the table."""
 
 
+@dataclass(frozen=True)
+class CommitAhead:
+    """What is known of a commit that has not begun (PC-A13)."""
+
+    pipeline: str
+    table_root: str
+    columns: TableColumns | None
+    """Those of the table; None if no policy needs them, or if nothing tells them yet."""
+    partition: Partition | None = None
+    """None: any one, as in `tidegate check`, which asks what the next commit would do."""
+    revision: int | None = None
+    files: tuple[str, ...] = ()
+    """Names of all files that the partition will have."""
+    rows: int | None = None
+
+
 class CommitPolicy(Protocol):
     """Runs on: one process per partition. Called: at least once per revision.
 
@@ -48,3 +64,16 @@ class CommitPolicy(Protocol):
 
     def commit(self, context: PolicyContext) -> None:
         """Carry out the policy."""
+
+
+@runtime_checkable
+class ForeseeingPolicy(CommitPolicy, Protocol):
+    """A policy that knows before a commit begins what it will do, or that it cannot (PC-A13)."""
+
+    def foresee(self, ahead: CommitAhead) -> str | None:
+        """Return what the commit will do besides moving files; None if there is nothing to say.
+
+        Runs on: as `commit`, and in `tidegate check`. Called: any number of times, also for
+        commits that never begin; changes nothing. An error refuses the commit: no marker is
+        retracted, and no file is moved.
+        """

@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidegate.commit.policies import open_policy
-from tidegate.commit.policies.metastore import ListInMetastore
 from tidegate.commit.publisher import Publisher
-from tidegate.config import MetastorePolicy
 from tidegate.errors import FileContentWrong, FileLengthWrong, StagedFileMissing
 from tidegate.ledger.holder import Holder
 from tidegate.model.publication import Publication, PublicationState
@@ -125,14 +123,13 @@ class Finisher:
         Raises:
             StagedFileMissing, FileLengthWrong, FileContentWrong: a file was lost or damaged.
             PolicyUnknown: a policy cannot be built.
+            PolicyRefused: a policy will not do its part (Transient).
             MetastoreSilent, MetastoreRefused, DatabaseMissing, ListedTableDiffers,
-            ColumnUnlistable: the partition cannot be listed.
+            ColumnsUnknown, ColumnUnlistable, PartitionUnlistable: the partition cannot be listed.
         """
         publisher = self._publisher(publication, policies)
         publisher.examine(publication)
-        for _, policy in publisher.policies:
-            if isinstance(policy, ListInMetastore) and publisher.columns is not None:
-                policy.foreseen(publisher.columns, publisher.places.table_root, self.config.name)
+        publisher.foresee(publication, self.config.name)
 
     def _take_back(self, begun: PublicationEntry, claim: Claim, owner: str) -> None:
         """Abandon a commit that was begun: first on disk, then in the ledger."""
@@ -147,8 +144,8 @@ class Finisher:
         places = self.roots.places(publication, self.contents.folder)
         target = self.config.target
         built = [(policy.title, open_policy(policy, target)) for policy in policies]
-        lists = any(policy.word == MetastorePolicy.word for policy in policies)
-        columns = self.contents.table_columns(publication, self.config) if lists else None
+        asked = any(policy.needs_columns for policy in policies)
+        columns = self.contents.table_columns(publication, self.config) if asked else None
         return Publisher(self.storage, places, built, columns)
 
 
