@@ -53,6 +53,7 @@ REASONS = {
         "tidegate/pipeline/state/abandoned",
     ),
     "listing partitions in a real metastore: tests/behaviour/test_metastore.py": (
+        "tidegate/cli/relist_command",
         "tidegate/commit/policies/metastore",
         "tidegate/metastore/hive",
     ),

@@ -7,11 +7,18 @@ Decides nothing: the plan has the files to add and remove, and a repetition does
 
 from __future__ import annotations
 
+import contextlib
 import posixpath
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from tidegate.commit.policies import CommitAhead, CommitPolicy, PolicyContext, foreseen
+from tidegate.commit.policies import (
+    CommitAhead,
+    CommitPolicy,
+    ListingPolicy,
+    PolicyContext,
+    foreseen,
+)
 from tidegate.errors import (
     FileLengthWrong,
     PolicyFailed,
@@ -23,7 +30,7 @@ from tidegate.model.publication import CommitPlan, Publication, PublicationState
 from tidegate.storage import Storage, below, has_to_move
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from tidegate.model.metastore import TableColumns
 
@@ -274,8 +281,50 @@ class Publisher:
             return f"{self.places.work}/{file.staged}"
         return self.places.retired(file.name)
 
-    def _run_policies(self, plan: CommitPlan) -> None:
-        context = PolicyContext(
+    def differences(self, plan: CommitPlan) -> tuple[str, ...]:
+        """Return how the lists that policies keep differ from a revision that stands (PC-A14).
+
+        Raises:
+            PolicyFailed: a policy cannot tell (Transient).
+        """
+        return tuple(said for _, _, said in self._differing(plan, self._context(plan)))
+
+    def list_again(self, plan: CommitPlan, owner: str, steps: CommitSteps) -> tuple[str, ...]:
+        """Write the entries of a revision that stands anew, where they differ (PC-A14).
+
+        Neither files nor the marker are touched. May be repeated after a crash at any point.
+
+        Returns:
+            How they differed.
+
+        Raises:
+            PartitionBusy: another process is moving the partition's files (Transient).
+            LedgerBehind: the current revision is a later one; nothing was changed.
+            FenceLost: a successor took over; nothing was changed.
+            PolicyFailed: a policy failed (Transient).
+        """
+        with self.storage.lock(self.places.lock, owner):
+            steps.check_right()
+            context, said = self._context(plan), list[str]()
+            for name, policy, differs in self._differing(plan, context):
+                with self._explained(plan, name):
+                    policy.commit(context)
+                said.append(differs)
+            return tuple(said)
+
+    def _differing(
+        self, plan: CommitPlan, context: PolicyContext
+    ) -> Iterator[tuple[str, CommitPolicy, str]]:
+        for name, policy in self.policies:
+            if not isinstance(policy, ListingPolicy):
+                continue
+            with self._explained(plan, name):
+                differs = policy.differs(context)
+            if differs is not None:
+                yield name, policy, differs
+
+    def _context(self, plan: CommitPlan) -> PolicyContext:
+        return PolicyContext(
             pipeline=plan.pipeline,
             table_root=self.places.table_root,
             partition=plan.publication.partition,
@@ -291,19 +340,28 @@ class Publisher:
             columns=self.columns,
             scratch=self.places.scratch,
         )
+
+    def _run_policies(self, plan: CommitPlan) -> None:
+        context = self._context(plan)
         for name, policy in self.policies:
-            try:
+            with self._explained(plan, name):
                 policy.commit(context)
-            except TidegateError:
-                raise
-            # Also an exception that would end the process: the other partitions continue.
-            except (Exception, SystemExit) as broken:
-                raise PolicyFailed(
-                    pipeline=plan.pipeline,
-                    partition=str(plan.publication.partition),
-                    policy=name,
-                    problem=f"{type(broken).__name__}: {broken}",
-                ) from broken
+
+    @contextlib.contextmanager
+    def _explained(self, plan: CommitPlan, policy: str) -> Iterator[None]:
+        """Name the policy in an error that is none of Tidegate's."""
+        try:
+            yield
+        except TidegateError:
+            raise
+        # Also an exception that would end the process: the other partitions continue.
+        except (Exception, SystemExit) as broken:
+            raise PolicyFailed(
+                pipeline=plan.pipeline,
+                partition=str(plan.publication.partition),
+                policy=policy,
+                problem=f"{type(broken).__name__}: {broken}",
+            ) from broken
 
 
 def is_marked(storage: Storage, folder: str, plan: CommitPlan) -> bool:

@@ -47,8 +47,19 @@ class ListedTableDiffers(TerminalError):
     template = (
         "table '{table}' in the metastore: {part}: expected {expected}, found {found}. Change the "
         "table there or drop it (an external table keeps its files), or name another one in "
-        "`target.metastore.table`. A table that is not listed is made by the next publish; run "
-        "`tidegate rebuild PIPELINE PARTITION` for what was published before."
+        "`target.metastore.table`. A table that is not listed is made by the next publish; "
+        "`tidegate relist PIPELINE` lists what was published before."
+    )
+
+
+class ListsNothing(TerminalError):
+    """Partitions are to be listed again, but no policy lists them (PC-A14)."""
+
+    pipeline: str
+    found: str
+    template = (
+        "pipeline '{pipeline}': expected a policy that lists partitions in `commit.policies`, "
+        "found {found}. Name `metastore` there, and the table in `target.metastore`."
     )
 
 

@@ -262,7 +262,7 @@ class PartitionStands(TerminalError):
 
 
 class CommitUnfinished(TerminalError):
-    """A pipeline cannot be ended in the middle of a commit."""
+    """A pipeline cannot be ended, nor a partition listed again, in the middle of a commit."""
 
     pipeline: str
     partition: str

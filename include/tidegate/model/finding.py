@@ -29,6 +29,7 @@ class FindingKind(Enum):
     ERASED_ROWS = "readers see rows that were erased"
     MARKER_LOST = "readers by marker do not see the partition"
     MARKER_CHANGED = "readers by marker may see other files than those that were published"
+    LIST_DIFFERS = "readers who ask the metastore miss the partition, or find another revision"
     MARKER_UNKNOWN = "readers by marker take the partition for published"
 
 

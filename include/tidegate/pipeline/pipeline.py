@@ -6,7 +6,8 @@ import functools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tidegate.errors import NothingErased, PointNotFound, TidegateError
+from tidegate.commit.policies import ListingPolicy, open_policy
+from tidegate.errors import ListsNothing, NothingErased, PointNotFound, TidegateError
 from tidegate.model.report import CheckpointState
 from tidegate.pipeline.control import open_control
 from tidegate.pipeline.executors import part_files_in_spark
@@ -119,6 +120,7 @@ class Pipeline(LoadSteps, PublishSteps):
             self._strays,
             self._came_back,
             self._missing_of_source,
+            self._finisher.differences,
             reads_content,
         ).all()
 
@@ -127,6 +129,36 @@ class Pipeline(LoadSteps, PublishSteps):
     ) -> Iterator[TidegateError]:
         kept = self.source.kept
         return iter(()) if kept is None else kept.missing(checkpoint, start)
+
+    @keeping_ledger_open
+    def list_again(self, partition: Partition, owner: str, now: datetime) -> tuple[str, ...]:
+        """List the current revision of a partition again, without publishing anything.
+
+        Returns:
+            How it was listed before, for each list that was changed.
+
+        Raises:
+            ListsNothing: no policy of the pipeline file keeps a list.
+            CommitUnfinished: a commit has begun, which lists the partition when it ends.
+            ClaimHeld, PartitionBusy: another run works on the partition (Transient).
+        """
+        self.own(now)
+        self.check_lists()
+        self._check_touched(partition)
+        return self._finisher.list_again(partition, owner, now)
+
+    def check_lists(self) -> None:
+        """Check that a policy of the pipeline file keeps a list.
+
+        Raises:
+            ListsNothing: none does.
+            PolicyUnknown: a policy cannot be built.
+        """
+        config = self.config
+        policies = config.commit.policies
+        if not any(isinstance(open_policy(it, config.target), ListingPolicy) for it in policies):
+            found = ", ".join(policy.title for policy in policies) or "none"
+            raise ListsNothing(pipeline=config.name, found=found)
 
     @keeping_ledger_open
     def garbage(self, now: datetime, older_than: timedelta) -> tuple[Garbage, ...]:

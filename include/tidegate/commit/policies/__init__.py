@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any
 from tidegate.commit.policies.custom import load_custom
 from tidegate.commit.policies.foreseeing import foreseen
 from tidegate.commit.policies.metastore import ListInMetastore
-from tidegate.commit.policies.protocol import CommitAhead, CommitPolicy, PolicyContext
+from tidegate.commit.policies.protocol import (
+    CommitAhead,
+    CommitPolicy,
+    ListingPolicy,
+    PolicyContext,
+)
 from tidegate.commit.policies.success_file import SuccessFile
 from tidegate.config import CustomPolicy, MetastorePolicy, SuccessFilePolicy
 
@@ -30,6 +35,7 @@ __all__ = [
     "OPENERS",
     "CommitAhead",
     "CommitPolicy",
+    "ListingPolicy",
     "PolicyContext",
     "SuccessFile",
     "foreseen",

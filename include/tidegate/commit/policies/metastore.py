@@ -71,16 +71,7 @@ class ListInMetastore:
         if not context.files and self.options.on_empty == "drop":
             self.metastore.drop(values)
             return
-        listed = self.metastore.partition(values)
-        wanted = ListedPartition(
-            values,
-            address(context.partition_root),
-            context.revision,
-            context.key,
-            len(context.files),
-            context.rows,
-            context.size_bytes,
-        )
+        listed, wanted = self.metastore.partition(values), _wanted(context)
         if listed is None or not _is_same(listed, wanted):
             self.metastore.put(wanted)
 
@@ -93,6 +84,42 @@ class ListInMetastore:
         values = listed_values(partition)
         found = self.metastore.partition(values) if values else self.metastore.table()
         return None if found is None else found.location
+
+    def differs(self, context: PolicyContext) -> str | None:
+        """Return how table or partition are listed otherwise than they stand; raises as `commit`.
+
+        Raises:
+            ListedTableDiffers: the table is another one, which only people can change.
+        """
+        self._check_listable(context.partition)
+        found, name = self.metastore.table(), self.options.table
+        if found is None:
+            return f"the table {name} is not listed"
+        if context.columns is not None:
+            wanted = self._table(context.columns, self._root(context), context.pipeline)
+            needed = agreed(name, found, wanted)
+            changed = [column.name for column in needed if column not in found.columns.columns]
+            if changed:
+                return f"the table {name} is listed without {', '.join(changed)} as they stand"
+        values = listed_values(context.partition)
+        if not values:
+            is_there = same_place(found.location, address(self._root(context)))
+            return None if is_there else f"the table {name} is listed at {found.location}"
+        return self._differs(context, values)
+
+    def _differs(self, context: PolicyContext, values: tuple[str, ...]) -> str | None:
+        listed, wanted = self.metastore.partition(values), _wanted(context)
+        name = self.options.table
+        if not context.files and self.options.on_empty == "drop":
+            return None if listed is None else f"it is listed in {name} without a file"
+        if listed is None:
+            return f"it is not listed in {name}"
+        if not same_place(listed.location, wanted.location):
+            return f"it is listed in {name} at {listed.location}"
+        if listed.revision != wanted.revision:
+            told = "by somebody else" if listed.revision is None else f"as {listed.revision}"
+            return f"it is listed in {name} {told}, and revision {wanted.revision} stands"
+        return None if _is_same(listed, wanted) else f"it is listed in {name} with other counts"
 
     def foresee(self, ahead: CommitAhead) -> str:
         """Return what a commit does to the table; raises as `commit`."""
@@ -116,6 +143,9 @@ class ListInMetastore:
         if any(value == HIVE_DEFAULT_NAME for _, value in partition.values):
             raise PartitionUnlistable(table=self.options.table, partition=str(partition))
 
+    def _root(self, context: PolicyContext) -> str:
+        return context.partition_root if self.moves else context.table_root
+
     def _table(self, columns: TableColumns, root: str, pipeline: str) -> ListedTable:
         return ListedTable(columns, address(root), self.format, pipeline)
 
@@ -130,7 +160,7 @@ class ListInMetastore:
 
     def _list_table(self, context: PolicyContext) -> None:
         columns = context.columns
-        root = context.partition_root if self.moves else context.table_root
+        root = self._root(context)
         for _ in range(_ATTEMPTS):
             found = self.metastore.table()
             if columns is None:
@@ -175,8 +205,16 @@ def address(path: str) -> str:
     return f"s3a:{path.removeprefix('s3:')}" if is_object(path) else f"file:{path}"
 
 
-def _listed_values(partition: Partition) -> tuple[str, ...]:
-    return tuple(HIVE_DEFAULT_NAME if value is None else value for _, value in partition.values)
+def _wanted(context: PolicyContext) -> ListedPartition:
+    return ListedPartition(
+        listed_values(context.partition),
+        address(context.partition_root),
+        context.revision,
+        context.key,
+        len(context.files),
+        context.rows,
+        context.size_bytes,
+    )
 
 
 def _is_same(listed: ListedPartition, wanted: ListedPartition) -> bool:

@@ -67,6 +67,20 @@ class CommitPolicy(Protocol):
 
 
 @runtime_checkable
+class ListingPolicy(CommitPolicy, Protocol):
+    """A policy that keeps a list of what stands, which can be compared and written anew (PC-A14).
+
+    Its `commit` writes the entry of a revision that stands, too.
+    """
+
+    def differs(self, context: PolicyContext) -> str | None:
+        """Return how the list differs from a revision that stands; None if it does not.
+
+        Runs on: as `commit`, and in `tidegate fsck`. Called: any number of times; changes nothing.
+        """
+
+
+@runtime_checkable
 class ForeseeingPolicy(CommitPolicy, Protocol):
     """A policy that knows before a commit begins what it will do, or that it cannot (PC-A13)."""
 

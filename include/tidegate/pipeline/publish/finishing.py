@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.commit.policies import open_policy
 from tidegate.commit.publisher import Publisher
-from tidegate.errors import FileContentWrong, FileLengthWrong, StagedFileMissing
+from tidegate.errors import CommitUnfinished, FileContentWrong, FileLengthWrong, StagedFileMissing
 from tidegate.ledger.holder import Holder
 from tidegate.model.publication import Publication, PublicationState
 from tidegate.pipeline.publish.commit_plans import policies_to_finish, revision_of
@@ -130,6 +130,39 @@ class Finisher:
         publisher = self._publisher(publication, policies)
         publisher.examine(publication)
         publisher.foresee(publication, self.config.name)
+
+    def differences(self, partition: Partition) -> tuple[str, ...]:
+        """Return how the lists that policies keep differ from the partition's current revision."""
+        plan = self.contents.standing_plan(partition)
+        if plan is None:
+            return ()
+        return self._publisher(plan.publication, self.config.commit.policies).differences(plan)
+
+    def list_again(self, partition: Partition, owner: str, now: datetime) -> tuple[str, ...]:
+        """Write the entries of the partition's current revision anew, where they differ.
+
+        Returns:
+            How they differed.
+
+        Raises:
+            CommitUnfinished: a commit has begun, which will write them.
+            ClaimHeld, PartitionBusy: another run is at work (Transient).
+            LedgerBehind: the files are ahead of the ledger; nothing was changed.
+        """
+        self.watch.check_partition(partition)
+        claim = self.claim(partition, owner, now)
+        try:
+            if self.ledger.publications.unrecorded(partition) is not None:
+                raise CommitUnfinished(pipeline=self.config.name, partition=str(partition))
+            plan = self.contents.standing_plan(partition)
+            if plan is None:
+                return ()
+            steps = _Steps(self.ledger, self.watch, plan.publication, claim)
+            publisher = self._publisher(plan.publication, self.config.commit.policies)
+            with self.renewing(partition, claim):
+                return publisher.list_again(plan, owner, steps)
+        finally:
+            self.ledger.partitions.release(partition, claim)
 
     def _take_back(self, begun: PublicationEntry, claim: Claim, owner: str) -> None:
         """Abandon a commit that was begun: first on disk, then in the ledger."""

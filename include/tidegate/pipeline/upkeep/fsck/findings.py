@@ -20,6 +20,7 @@ from tidegate.errors import (
     StateFileLost,
     StorageDenied,
     TidegateError,
+    TransientError,
 )
 from tidegate.errors.commands import command, naming
 from tidegate.model.finding import Finding, FindingKind
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from tidegate.ledger import Ledger
     from tidegate.model.instant import Instant
     from tidegate.model.ledger_rows import PartitionState
+    from tidegate.model.partition import Partition
     from tidegate.pipeline.publish.content import Contents
     from tidegate.pipeline.state.behind import Watch
     from tidegate.pipeline.state.places import Roots
@@ -63,6 +65,8 @@ class Findings:
     came_back: CameBack
     missing: Callable[[Instant, Instant | None], Iterator[TidegateError]]
     """Yields an error for each retained source file that is missing, as `Source.missing`."""
+    differences: Callable[[Partition], tuple[str, ...]]
+    """Returns how the lists that policies keep differ from what stands."""
     reads_content: bool = True
     """Whether the bytes of published files are compared, not only their lengths."""
 
@@ -128,6 +132,7 @@ class Findings:
         for state in self.ledger.partitions.all():
             yield from self._readable(functools.partial(self._of_state, state, listed))
         yield from self._readable(lambda: self._of_strays(listed))
+        yield from self._of_lists()
 
     @functools.cached_property
     def _partitions(self) -> PartitionFindings:
@@ -188,6 +193,34 @@ class Findings:
                 f"erasure. Erase them with `{command('erase', self.config.name, '--again')}`"
             )
             yield Finding(FindingKind.ERASED_ROWS, file.path, text)
+
+    def _of_lists(self) -> Iterator[Finding]:
+        """Compare what policies list with the partitions that no commit is changing."""
+        for state in self.ledger.partitions.all():
+            if self.ledger.publications.unrecorded(state.partition) is not None:
+                continue
+            try:
+                found = [self._unlisted(state, said) for said in self.differences(state.partition)]
+            except (StateFileLost, StateFileDamaged, FormatUnknown) as unreadable:
+                found = [_unreadable(unreadable)]
+            except TransientError as silent:
+                # It would be as silent about each of the others.
+                yield self._refused_list(silent, state)
+                return
+            except TidegateError as refused:
+                found = [self._refused_list(refused, state)]
+            if found and not self._has_moved(state):
+                yield from found
+
+    def _refused_list(self, refused: TidegateError, state: PartitionState) -> Finding:
+        partition = state.partition
+        text = naming(str(refused), self.config.name, partition)
+        return Finding(FindingKind.REFUSED, str(partition), text, refused.code)
+
+    def _unlisted(self, state: PartitionState, said: str) -> Finding:
+        again = self.strays.ways_out.typed("relist", state.partition)
+        text = f"{state.partition}: {said}; {again} lists it as it stands"
+        return Finding(FindingKind.LIST_DIFFERS, str(state.partition), text)
 
     def _of_source(self) -> Iterator[Finding]:
         """Check the files that the next load and a backfill need."""
