@@ -55,6 +55,7 @@ REASONS = {
     "listing partitions in a real metastore: tests/behaviour/test_metastore.py": (
         "tidegate/cli/relist_command",
         "tidegate/commit/policies/metastore",
+        "tidegate/metastore/connections",
         "tidegate/metastore/hive",
     ),
     "calendars, alarms and approvals of real pipelines: tests/behaviour/test_completeness.py": (

@@ -464,9 +464,9 @@ def test_table_that_is_another_one_is_refused_by_check_and_publish_until_it_is_g
 
 
 def _drop(uri: str, table: str) -> None:
-    from tidegate.metastore.hive import _open
+    from tidegate.metastore.connections import connect
 
-    transport, client = _open(uri)
+    transport, client = connect(uri)
     client.drop_table(*table.split("."), False)
     transport.close()
 
@@ -489,13 +489,33 @@ def test_metastore_that_is_away_holds_the_marker_back_until_it_answers(
     assert entry(listed, *FIRST).rows == 1
 
 
+def test_metastore_that_was_restarted_is_asked_again(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with hive_server(tmp_path_factory.mktemp("restarted")) as server:
+        listed = open_metastore(server.properties["uri"], "default.orders")
+        listed.create(ListedTable(columns_of("a"), f"file:{tmp_path}", "parquet", "orders"))
+        before = made(listed)
+        server.stop()
+        with pytest.raises(MetastoreSilent):
+            listed.table()
+
+        server.start()
+        assert made(listed) == before
+        server.stop()
+        server.start()
+
+        listed.put(ListedPartition(FIRST, f"file:{tmp_path}/dt=2026-02-01", 1))
+        assert entry(listed, *FIRST).revision == 1
+
+
 @pytest.mark.follows("DatabaseMissing")
 def test_database_that_is_missing_is_named_until_it_is_made(
     lake: SmallLake, uri: str, tmp_path: Path
 ) -> None:
     from hive_metastore.ttypes import Database
 
-    from tidegate.metastore.hive import _open
+    from tidegate.metastore.connections import connect
 
     lake.commit({1: 1, 2: 1})
     name = f"shop_{tmp_path.name}"
@@ -504,7 +524,7 @@ def test_database_that_is_missing_is_named_until_it_is_made(
     with pytest.raises(DatabaseMissing, match=f"CREATE DATABASE {name}"):
         lake.pipeline(target=elsewhere).publish(day(1), "cli", NOW)
 
-    transport, client = _open(uri)
+    transport, client = connect(uri)
     client.create_database(Database(name, locationUri=f"file://{tmp_path}/shop"))
     transport.close()
     publish(lake.pipeline(target=elsewhere))

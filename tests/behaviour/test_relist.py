@@ -195,9 +195,9 @@ def test_table_that_is_another_one_refuses_the_list_until_it_is_gone(
 
 
 def _drop(server: CatalogServer, name: str) -> None:
-    from tidegate.metastore.hive import _open
+    from tidegate.metastore.connections import connect
 
-    transport, client = _open(server.properties["uri"])
+    transport, client = connect(server.properties["uri"])
     client.drop_table("default", name, False)
     transport.close()
 

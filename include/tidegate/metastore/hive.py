@@ -6,20 +6,21 @@ Tables that Tidegate makes are external: whoever drops one drops no file.
 from __future__ import annotations
 
 import contextlib
+import copy
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from tidegate.errors import DatabaseMissing, MetastoreRefused, MetastoreSilent
+from tidegate.errors import DatabaseMissing, MetastoreRefused
+from tidegate.metastore.connections import ask
 from tidegate.model.metastore import ListedColumn, ListedPartition, ListedTable, TableColumns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from hive_metastore.ThriftHiveMetastore import Client
 
-_PORT = 9083
-_ANSWERS_WITHIN_MS = 60_000
+_Answer = TypeVar("_Answer")
+
 _PIPELINE, _REVISION, _COMMIT = "tidegate.pipeline", "tidegate.revision", "tidegate.commit"
 # A server would list the directory otherwise, at every change.
 _NO_STATISTICS = {"DO_NOT_UPDATE_STATS": "true"}
@@ -62,11 +63,12 @@ class HiveMetastore:
         self._uri = uri
         self._name = table
         self._database, _, self._table = table.partition(".")
+        self._listed: Any | None = None
+        """The table as it was at the last look, so that a commit asks for it once."""
 
     def table(self) -> ListedTable | None:
         """See `Metastore`."""
-        with self._connected() as client:
-            found = self._found(client)
+        found = self._listed = self._asked(self._found)
         if found is None:
             return None
         parameters = found.parameters or {}
@@ -91,46 +93,54 @@ class HiveMetastore:
             parameters={"EXTERNAL": "TRUE", **made_by},
             tableType="EXTERNAL_TABLE",
         )
-        with self._connected() as client, contextlib.suppress(AlreadyExistsException):
-            client.create_table(wanted)
+
+        def create(client: Client) -> None:
+            with contextlib.suppress(AlreadyExistsException):
+                client.create_table(wanted)
+
+        self._asked(create)
 
     def set_columns(self, columns: tuple[ListedColumn, ...]) -> None:
         """See `Metastore`."""
-        with self._connected() as client:
-            found = self._required(client)
-            found.sd.cols = _fields(columns)
-            self._alter(client, found)
+        self._alter(lambda found: setattr(found.sd, "cols", _fields(columns)))
 
     def set_location(self, location: str) -> None:
         """See `Metastore`."""
-        with self._connected() as client:
-            found = self._required(client)
-            found.sd.location = location
-            self._alter(client, found)
+        self._alter(lambda found: setattr(found.sd, "location", location))
 
-    def _alter(self, client: Client, table: Any) -> None:
+    def _alter(self, changed: Callable[[Any], None]) -> None:
         from hive_metastore.ttypes import InvalidOperationException
 
-        with self._explained(InvalidOperationException):
+        def change(client: Client) -> None:
+            found = self._required(client)
+            changed(found)
             client.alter_table_with_environment_context(
-                self._database, self._table, table, _context()
+                self._database, self._table, found, _context()
             )
+
+        # What is known of the table is that of before.
+        self._listed = None
+        self._asked(change, InvalidOperationException)
 
     def partition(self, values: tuple[str, ...]) -> ListedPartition | None:
         """See `Metastore`."""
         from hive_metastore.ttypes import NoSuchObjectException
 
-        with self._connected() as client:
+        def look(client: Client) -> Any | None:
             try:
-                found = client.get_partition(self._database, self._table, list(values))
+                return client.get_partition(self._database, self._table, list(values))
             except NoSuchObjectException:
                 return None
+
+        found = self._asked(look)
+        if found is None:
+            return None
         said = found.parameters or {}
         revision = said.get(_REVISION)
         return ListedPartition(
             tuple(found.values),
             found.sd.location or "",
-            int(revision) if revision else None,
+            int(revision) if revision and revision.isdecimal() else None,
             said.get(_COMMIT),
             *(int(said.get(name) or 0) for name in ("numFiles", "numRows", "totalSize")),
         )
@@ -139,29 +149,33 @@ class HiveMetastore:
         """See `Metastore`."""
         from hive_metastore.ttypes import AlreadyExistsException, InvalidOperationException
 
-        with self._connected() as client:
+        def write(client: Client) -> None:
             wanted = self._partition(client, partition)
             try:
                 client.add_partition_with_environment_context(wanted, _context())
             except AlreadyExistsException:
                 # Dropped by somebody between the two calls: the next commit lists it.
-                with self._explained(InvalidOperationException):
-                    client.alter_partition_with_environment_context(
-                        self._database, self._table, wanted, _context()
-                    )
+                client.alter_partition_with_environment_context(
+                    self._database, self._table, wanted, _context()
+                )
+
+        self._asked(write, InvalidOperationException)
 
     def drop(self, values: tuple[str, ...]) -> None:
         """See `Metastore`."""
         from hive_metastore.ttypes import NoSuchObjectException
 
-        with self._connected() as client, contextlib.suppress(NoSuchObjectException):
-            client.drop_partition(self._database, self._table, list(values), False)
+        def drop(client: Client) -> None:
+            with contextlib.suppress(NoSuchObjectException):
+                client.drop_partition(self._database, self._table, list(values), False)
+
+        self._asked(drop)
 
     def _partition(self, client: Client, listed: ListedPartition) -> Any:
-        """Return a partition with the formats and columns that its table has now."""
+        """Return a partition with the formats and columns that its table had at the last look."""
         from hive_metastore.ttypes import Partition
 
-        storage = self._required(client).sd
+        storage = copy.copy((self._listed or self._required(client)).sd)
         storage.location = listed.location
         return Partition(
             values=list(listed.values),
@@ -196,28 +210,10 @@ class HiveMetastore:
             raise MetastoreRefused(uri=self._uri, table=self._name, problem=problem)
         return found
 
-    @contextlib.contextmanager
-    def _connected(self) -> Iterator[Client]:
-        """Connect to the first server that answers, for one call."""
-        from thrift.protocol.TProtocol import TProtocolException
-        from thrift.transport.TTransport import TTransportException
-
-        problems = []
-        for uri in self._uri.split(","):
-            try:
-                transport, client = _open(uri.strip())
-            except (TTransportException, OSError) as silent:
-                problems.append(f"{uri.strip()}: {silent}")
-                continue
-            try:
-                with self._explained():
-                    yield client
-            except (TTransportException, TProtocolException, OSError) as broken:
-                raise MetastoreSilent(uri=self._uri, problem=str(broken)) from broken
-            finally:
-                transport.close()
-            return
-        raise MetastoreSilent(uri=self._uri, problem="; ".join(problems))
+    def _asked(self, question: Callable[[Client], _Answer], *more: type[Exception]) -> _Answer:
+        """Ask the server; turn what it says into an error of the table."""
+        with self._explained(*more):
+            return ask(self._uri, question)
 
     @contextlib.contextmanager
     def _explained(self, *more: type[Exception]) -> Iterator[None]:
@@ -230,20 +226,6 @@ class HiveMetastore:
         except (InvalidObjectException, MetaException, TApplicationException, *more) as refused:
             problem = str(getattr(refused, "message", None) or refused)
             raise MetastoreRefused(uri=self._uri, table=self._name, problem=problem) from refused
-
-
-def _open(uri: str) -> tuple[Any, Client]:
-    from hive_metastore.ThriftHiveMetastore import Client
-    from thrift.protocol.TBinaryProtocol import TBinaryProtocol
-    from thrift.transport.TSocket import TSocket
-    from thrift.transport.TTransport import TBufferedTransport
-
-    place = urlsplit(uri)
-    socket = TSocket(place.hostname, place.port or _PORT)
-    socket.setTimeout(_ANSWERS_WITHIN_MS)
-    transport = TBufferedTransport(socket)
-    transport.open()
-    return transport, Client(TBinaryProtocol(transport))
 
 
 def _context() -> Any:

@@ -1,0 +1,135 @@
+"""Connections to Hive metastores, one per thread, kept for calls that follow each other.
+
+A server prepares each new connection for longer than it answers a question.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+import time
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+
+from tidegate.errors import MetastoreSilent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from hive_metastore.ThriftHiveMetastore import Client
+
+_Answer = TypeVar("_Answer")
+
+_PORT = 9083
+_ANSWERS_WITHIN_MS = 60_000
+_KEPT_SECONDS = 20
+"""An older connection may have been dropped on the way, without a word."""
+
+_threads = threading.local()
+
+
+def ask(uri: str, question: Callable[[Client], _Answer]) -> _Answer:
+    """Ask the first server that answers.
+
+    Args:
+        uri: `thrift://host:port`, or several with commas between, tried in turn.
+        question: calls that may be repeated: a connection that was kept may turn out to be closed.
+
+    Raises:
+        MetastoreSilent: no server answers (Transient).
+    """
+    from thrift.protocol.TProtocol import TProtocolException
+    from thrift.transport.TTransport import TTransportException
+
+    broken = (TTransportException, TProtocolException, OSError)
+    kept = _taken(uri)
+    if kept is not None:
+        with contextlib.suppress(*broken):
+            return _asked(uri, kept, question)
+    try:
+        return _asked(uri, _first(uri), question)
+    except broken as silent:
+        raise MetastoreSilent(uri=uri, problem=str(silent)) from silent
+
+
+class _Connection:
+    """A connection of one thread, which is closed with it."""
+
+    def __init__(self, transport: Any, client: Client) -> None:
+        self.transport = transport
+        self.client = client
+        self.process = os.getpid()
+        self.used = time.monotonic()
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether it was just used, and by this process: a fork has those of its parent."""
+        return self.process == os.getpid() and time.monotonic() - self.used < _KEPT_SECONDS
+
+    def __del__(self) -> None:
+        self.transport.close()
+
+
+def _asked(uri: str, connection: _Connection, question: Callable[[Client], _Answer]) -> _Answer:
+    """Ask, and keep the connection, unless the answer was cut off."""
+    from thrift.protocol.TProtocol import TProtocolException
+    from thrift.Thrift import TException
+    from thrift.transport.TTransport import TTransportException
+
+    is_whole = False
+    try:
+        answer = question(connection.client)
+        is_whole = True
+    except TException as said:
+        # One of the errors with which a server answers.
+        is_whole = not isinstance(said, (TTransportException, TProtocolException))
+        raise
+    finally:
+        if is_whole:
+            connection.used = time.monotonic()
+            _kept()[uri] = connection
+        else:
+            connection.transport.close()
+    return answer
+
+
+def _taken(uri: str) -> _Connection | None:
+    """Take this thread's connection, so that one that breaks is not kept."""
+    found: _Connection | None = _kept().pop(uri, None)
+    return found if found is not None and found.is_fresh else None
+
+
+def _kept() -> dict[str, _Connection]:
+    if not hasattr(_threads, "kept"):
+        _threads.kept = {}
+    kept: dict[str, _Connection] = _threads.kept
+    return kept
+
+
+def _first(uri: str) -> _Connection:
+    """Connect to the first server that accepts it."""
+    from thrift.transport.TTransport import TTransportException
+
+    problems = []
+    for said in uri.split(","):
+        try:
+            return _Connection(*connect(said.strip()))
+        except (TTransportException, OSError) as silent:
+            problems.append(f"{said.strip()}: {silent}")
+    raise MetastoreSilent(uri=uri, problem="; ".join(problems))
+
+
+def connect(uri: str) -> tuple[Any, Client]:
+    """Connect to one server; return the transport, which is to be closed, and the client."""
+    from hive_metastore.ThriftHiveMetastore import Client
+    from thrift.protocol.TBinaryProtocol import TBinaryProtocol
+    from thrift.transport.TSocket import TSocket
+    from thrift.transport.TTransport import TBufferedTransport
+
+    place = urlsplit(uri)
+    socket = TSocket(place.hostname, place.port or _PORT)
+    socket.setTimeout(_ANSWERS_WITHIN_MS)
+    transport = TBufferedTransport(socket)
+    transport.open()
+    return transport, Client(TBinaryProtocol(transport))
