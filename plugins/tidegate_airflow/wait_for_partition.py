@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow.sdk import BaseSensorOperator
 
-from tidegate.errors import TidegateError, WaitInvalid
+from tidegate.errors import TerminalError, TidegateError, TransientError, WaitInvalid
 from tidegate.storage import LocalStorage
 from tidegate.target.standing import StandingRevision, check_keys, read_partition_path
 from tidegate_airflow.failures import RETRY_POLICY
@@ -77,14 +77,11 @@ class WaitForPartition(BaseSensorOperator):
         """Look, and wait if it is not there yet."""
         try:
             awaited = self._awaited()
-            found = awaited.found()
-            if found is None:
-                partition = read_partition_path(awaited.partition)
-                check_keys(LocalStorage(), awaited.table, partition)
-        except TidegateError as wrong:
+            found, reason = self._look(awaited)
+        except TerminalError as wrong:
             self._fail(wrong)
         if found is None or not awaited.is_met(found):
-            self.log.info("%s", awaited.not_yet(found))
+            self.log.info("%s", reason)
             self.defer(
                 trigger=MarkerTrigger(dict(vars(awaited)), self.poke_interval),
                 method_name="resume",
@@ -97,6 +94,18 @@ class WaitForPartition(BaseSensorOperator):
         if "error" in event:
             self._fail(TidegateError.from_json(event["error"]))
         return self._released(StandingRevision.from_json(event["standing"]))
+
+    def _look(self, awaited: Awaited) -> tuple[StandingRevision | None, str]:
+        """Return what stands, and why it may not do."""
+        try:
+            found = awaited.found()
+            if found is None:
+                partition = read_partition_path(awaited.partition)
+                check_keys(LocalStorage(), awaited.table, partition)
+        except TransientError as silent:
+            # It is looked at again, as anything else that may come.
+            return None, str(silent)
+        return found, awaited.not_yet(found)
 
     def _awaited(self) -> Awaited:
         table = str(self.table)
@@ -113,7 +122,7 @@ class WaitForPartition(BaseSensorOperator):
 
     def _fail(self, wrong: TidegateError) -> NoReturn:
         if self.never_fail:
-            raise skipped(str(wrong)) from wrong
+            raise skipped(str(wrong), noted=False) from wrong
         raise wrong
 
     def _released(self, found: StandingRevision) -> dict[str, Any]:
