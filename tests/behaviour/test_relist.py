@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -315,6 +316,55 @@ def _local() -> Any:
     from small_lake import local
 
     return local
+
+
+OWN_LIST = """
+import os
+
+class Listed:
+    def __init__(self, folder):
+        self.folder = folder
+
+    def _entry(self, context):
+        return os.path.join(self.folder, str(context.partition))
+
+    def commit(self, context):
+        os.makedirs(self.folder, exist_ok=True)
+        with open(self._entry(context), "w") as entry:
+            entry.write(str(context.revision))
+
+    def differs(self, context):
+        path = self._entry(context)
+        if not os.path.exists(path):
+            return "it is not in our list"
+"""
+
+
+def test_list_of_a_policy_of_ones_own_is_compared_and_written_again(
+    lake: SmallLake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "own_list.py").write_text(OWN_LIST)
+    own = {"custom": "own_list:Listed", "parameters": [str(tmp_path / "list")]}
+    published(lake, {"commit": {"policies": [own, "success-file"]}})
+
+    assert [it["text"].split(";")[0] for it in fsck()] == [
+        "dt=2026-02-01: it is not in our list",
+        "dt=2026-02-02: it is not in our list",
+    ]
+    typed("tidegate relist orders")
+
+    assert (tmp_path / "list" / "dt=2026-02-01").read_text() == "2"
+    assert fsck(0) == []
+
+
+def test_policy_that_is_importable_elsewhere_only_is_nothing_that_fsck_finds(
+    lake: SmallLake,
+) -> None:
+    published(lake, {"commit": {"policies": [{"custom": "elsewhere:Listed"}, "success-file"]}})
+
+    assert fsck(0) == []
 
 
 def test_partition_that_is_unknown_is_bad_usage(lake: SmallLake, lists: dict[str, Any]) -> None:

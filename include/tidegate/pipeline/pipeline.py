@@ -6,7 +6,6 @@ import functools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tidegate.commit.policies import ListingPolicy, open_policy
 from tidegate.errors import ListsNothing, NothingErased, PointNotFound, TidegateError
 from tidegate.model.report import CheckpointState
 from tidegate.pipeline.control import open_control
@@ -120,7 +119,7 @@ class Pipeline(LoadSteps, PublishSteps):
             self._strays,
             self._came_back,
             self._missing_of_source,
-            self._finisher.differences,
+            self._finisher.differences if self._finisher.lists else None,
             reads_content,
         ).all()
 
@@ -152,13 +151,10 @@ class Pipeline(LoadSteps, PublishSteps):
 
         Raises:
             ListsNothing: none does.
-            PolicyUnknown: a policy cannot be built.
         """
-        config = self.config
-        policies = config.commit.policies
-        if not any(isinstance(open_policy(it, config.target), ListingPolicy) for it in policies):
-            found = ", ".join(policy.title for policy in policies) or "none"
-            raise ListsNothing(pipeline=config.name, found=found)
+        if not self._finisher.lists:
+            found = ", ".join(policy.title for policy in self.config.commit.policies) or "none"
+            raise ListsNothing(pipeline=self.config.name, found=found)
 
     @keeping_ledger_open
     def garbage(self, now: datetime, older_than: timedelta) -> tuple[Garbage, ...]:

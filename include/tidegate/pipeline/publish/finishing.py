@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidegate.commit.policies import open_policy
+from tidegate.commit.policies import ListingPolicy, open_policy
 from tidegate.commit.publisher import Publisher
-from tidegate.errors import CommitUnfinished, FileContentWrong, FileLengthWrong, StagedFileMissing
+from tidegate.errors import (
+    CommitUnfinished,
+    FileContentWrong,
+    FileLengthWrong,
+    PolicyUnknown,
+    StagedFileMissing,
+)
 from tidegate.ledger.holder import Holder
 from tidegate.model.publication import Publication, PublicationState
 from tidegate.pipeline.publish.commit_plans import policies_to_finish, revision_of
@@ -131,12 +138,22 @@ class Finisher:
         publisher.examine(publication)
         publisher.foresee(publication, self.config.name)
 
+    @property
+    def lists(self) -> tuple[PolicyConfig, ...]:
+        """The policies that keep lists, but for those that are not importable in this process."""
+        found = []
+        for policy in self.config.commit.policies:
+            with contextlib.suppress(PolicyUnknown):
+                if isinstance(open_policy(policy, self.config.target), ListingPolicy):
+                    found.append(policy)
+        return tuple(found)
+
     def differences(self, partition: Partition) -> tuple[str, ...]:
         """Return how the lists that policies keep differ from the partition's current revision."""
         plan = self.contents.standing_plan(partition)
         if plan is None:
             return ()
-        return self._publisher(plan.publication, self.config.commit.policies).differences(plan)
+        return self._publisher(plan.publication, self.lists).differences(plan)
 
     def list_again(self, partition: Partition, owner: str, now: datetime) -> tuple[str, ...]:
         """Write the entries of the partition's current revision anew, where they differ.

@@ -65,8 +65,8 @@ class Findings:
     came_back: CameBack
     missing: Callable[[Instant, Instant | None], Iterator[TidegateError]]
     """Yields an error for each retained source file that is missing, as `Source.missing`."""
-    differences: Callable[[Partition], tuple[str, ...]]
-    """Returns how the lists that policies keep differ from what stands."""
+    differences: Callable[[Partition], tuple[str, ...]] | None
+    """Returns how the lists that policies keep differ from what stands; None: none keeps one."""
     reads_content: bool = True
     """Whether the bytes of published files are compared, not only their lengths."""
 
@@ -196,6 +196,8 @@ class Findings:
 
     def _of_lists(self) -> Iterator[Finding]:
         """Compare what policies list with the partitions that no commit is changing."""
+        if self.differences is None:
+            return
         for state in self.ledger.partitions.all():
             if self.ledger.publications.unrecorded(state.partition) is not None:
                 continue
