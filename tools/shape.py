@@ -58,6 +58,11 @@ REASONS = {
         "tidegate/metastore/connections",
         "tidegate/metastore/hive",
     ),
+    "lake to lake, in real catalogs: tests/behaviour/test_iceberg_targets.py, "
+    "tests/behaviour/test_iceberg_target_shape.py, tests/behaviour/test_iceberg_survival.py": (
+        "tidegate/commit/policies/snapshot",
+        "tidegate/metastore/iceberg/*",
+    ),
     "calendars, alarms and approvals of real pipelines: tests/behaviour/test_completeness.py": (
         "tidegate/ledger/expected",
         "tidegate/pipeline/publish/expecting",
@@ -133,6 +138,8 @@ REASONS = {
         "tidegate/config/retention",
         "tidegate/config/schema",
         "tidegate/config/target",
+        "tidegate/config/target_kinds",
+        "tidegate/config/iceberg_target",
         "tidegate/config/sources/files",
         "tidegate/config/sources/text_files",
         "tidegate/config/sources/hudi",

@@ -9,7 +9,13 @@ import pytest
 from crash.faults import Stopper, stopping_storage
 from small_lake import stamps
 from tidegate.commit.policies import OPENERS, PolicyContext, open_policy
-from tidegate.config import CustomPolicy, MetastorePolicy, SuccessFilePolicy, TargetConfig
+from tidegate.config import (
+    CustomPolicy,
+    MetastorePolicy,
+    SnapshotPolicy,
+    SuccessFilePolicy,
+    TargetConfig,
+)
 from tidegate.model.partition import Partition
 from tidegate.storage import LocalStorage
 
@@ -60,7 +66,11 @@ def contents(root: Path) -> dict[str, str]:
 
 
 def test_every_policy_is_in_the_suite() -> None:
-    assert POLICIES.keys() == OPENERS.keys() - {CustomPolicy.word, MetastorePolicy.word}
+    assert POLICIES.keys() == OPENERS.keys() - {
+        CustomPolicy.word,
+        MetastorePolicy.word,
+        SnapshotPolicy.word,
+    }
 
 
 @pytest.mark.parametrize("name", sorted(POLICIES))

@@ -67,7 +67,9 @@ def erase(
                 return
             output.confirm("Erase them for good?", *_doing(opened, erasure), yes=yes)
         report = _erase(opened, erasure, now, comment, output)
-        output.show(_raw(report), *_done(pipeline, report), *_lacking(opened, erasure))
+        output.show(
+            _raw(report), *_done(pipeline, report), *_lacking(opened, erasure), *_named(opened)
+        )
         first = [command("publish", pipeline)] if opened.unpublished() else []
         if report.left:
             output.next(*first, command("erase", pipeline, "--again"))
@@ -108,6 +110,18 @@ def _doing(opened: "Pipeline", erasure: Erasure) -> Iterator[str]:
         "They leave these files, everything that is kept of earlier revisions, and quarantine. No "
         "load, replay or rebuild brings them back. This cannot be undone."
     )
+    yield from _named(opened)
+
+
+def _named(opened: "Pipeline") -> Iterator[str]:
+    """Say what an erasure does not reach: older states of a table name what was published."""
+    target = opened.config.target
+    if target.is_of_kind.keeps_removed:
+        yield (
+            f"Older snapshots of {target.table} keep the files as they were published; the rows "
+            "are gone once these snapshots are expired and files that none names are removed, by "
+            "the table's own maintenance."
+        )
 
 
 def _facts(found: ErasureLook, pipeline: str) -> Iterator[str]:

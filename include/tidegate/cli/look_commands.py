@@ -19,6 +19,7 @@ from tidegate.cli.opening import (
 )
 from tidegate.cli.output import NOTHING, reporting
 from tidegate.errors.commands import command
+from tidegate.metastore.iceberg.held import held_branch
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -127,7 +128,11 @@ def explain(pipeline: PipelineName, partition: PartitionText, as_json: AsJson = 
             **found.to_json(),
             "checkpoint": checkpoint and checkpoint.to_json(),
         }
-        output.show(raw, explanation(found, checkpoint, opened.config.timezone))
+        target, said = opened.config.target, []
+        if found.report.name == "held" and target.is_of_kind.shown_by is not None:
+            raw["branch"] = held_branch(found.report.state.partition)
+            said = [f"It can be read on the branch '{raw['branch']}' of {target.table}."]
+        output.show(raw, explanation(found, checkpoint, opened.config.timezone), *said)
         if found.report.passed_over:
             output.next(command("rebuild", pipeline, found.report.state.partition))
         digest = found.report.proposed_digest

@@ -11,7 +11,7 @@ from tidegate.cli import wording
 from tidegate.cli.checks import Line, ok, refusal
 from tidegate.cli.target_checks import check_shared
 from tidegate.commit.partition_time import PartitionClock
-from tidegate.commit.policies import CommitAhead, foreseen, open_policy
+from tidegate.commit.policies import CommitAhead, foreseen, open_policy, shown_table
 from tidegate.config import (
     PipelineConfig,
     claimants,
@@ -43,12 +43,14 @@ from tidegate.pipeline.state.work import check_identity, check_owner_or_move, ch
 from tidegate.source import overlooked
 from tidegate.stage.partition_split import columns_of
 from tidegate.storage import same_file_system
+from tidegate.target.iceberg_columns import table_columns
 from tidegate.target.listed_columns import listed_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
 
+    from tidegate.config import TargetConfig
     from tidegate.config.document import Place
     from tidegate.model.plan import Pin
     from tidegate.pipeline import Pipeline
@@ -69,6 +71,10 @@ class _Looked:
 
     pipeline: Pipeline
     now: datetime
+
+    @property
+    def target(self) -> TargetConfig:
+        return self.pipeline.config.target
 
     @cached_property
     def source(self) -> Source:
@@ -109,6 +115,7 @@ def pipeline_lines(file: Path, now: datetime) -> Iterator[Line]:
         "source": _source,
         "rows": _rows,
         **({} if all(it.writes_marker for it in config.commit.policies) else {"commit": _commit}),
+        **({"table": _table} if config.target.is_of_kind.shown_by is not None else {}),
         "suite": _suite,
         "load": _load,
     }
@@ -296,6 +303,20 @@ def _commit(looked: _Looked) -> str:
         if (does := foreseen(policy.title, open_policy(policy, config.target), ahead))
     ]
     return "; ".join(said) or "no policy tells what it will do"
+
+
+def _table(looked: _Looked) -> str:
+    """Compare the table that is published to with the columns that the next load publishes."""
+    config, reading, table = looked.pipeline.config, looked.reading, shown_table(looked.target)
+    assert table is not None
+    if reading is None:
+        return f"{looked.target.table}, compared once there is a file"
+    try:
+        files = published_schema(config, reading.schema)
+        columns = table_columns(looked.target, files, reading.schema)
+        return f"{looked.target.table}, {table.foreseen(columns, config.name)}"
+    except TidegateError as refused:
+        raise _Several([(("target", "table"), refused)]) from refused
 
 
 def _suite(looked: _Looked) -> str:

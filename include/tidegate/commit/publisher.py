@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Protocol
 from tidegate.commit.policies import (
     CommitAhead,
     CommitPolicy,
+    CommitSnapshot,
     ListingPolicy,
     PolicyContext,
     foreseen,
@@ -31,6 +32,8 @@ from tidegate.storage import Storage, below, has_to_move
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+    import pyarrow as pa
 
     from tidegate.model.metastore import TableColumns
 
@@ -80,6 +83,11 @@ class Publisher:
     policies: Sequence[tuple[str, CommitPolicy]]
     columns: TableColumns | None = None
     """Those of the table, for a policy that needs them."""
+    table: CommitSnapshot | None = None
+    """The table by which readers find revisions. Its older states name what a revision removes, so
+    that no published file is deleted. None: readers find the files themselves."""
+    schema: pa.Schema | None = None
+    """The columns of that table."""
 
     def carry_out(self, plan: CommitPlan, owner: str, steps: CommitSteps) -> None:
         """Publish the plan's revision, from any state that a predecessor left.
@@ -103,7 +111,7 @@ class Publisher:
                 self._verify(file, self._target(file.name))
             self._retire(plan.publication)
             steps.advance(PublicationState.MOVED)
-            self._run_policies(plan)
+            self._run_policies(plan, owner)
             steps.advance(PublicationState.MARKED)
 
     def take_back(self, plan: CommitPlan, owner: str, steps: CommitSteps) -> None:
@@ -133,7 +141,9 @@ class Publisher:
                 retired = self._retired(publication, file)
                 if self.storage.length(retired) is not None:
                     self._link_synced(retired, self._target(file.name))
-            for file in came:
+            if self.table is not None:
+                self.table.take_back(self.context(publication, plan.pipeline, owner))
+            for file in came if self.table is None else ():
                 self.storage.delete(self._target(file.name))
             # Also if there was nothing left to do: another process may have died before this.
             if self.storage.exists(self.places.partition_root):
@@ -148,6 +158,50 @@ class Publisher:
         if self.storage.exists(root):
             self.storage.delete_tree(root)
             self.storage.sync(posixpath.dirname(root))
+
+    def hold(self, publication: Publication, pipeline: str, owner: str) -> None:
+        """Let a held revision be read beside the published one, where its table can have both.
+
+        Raises:
+            PartitionBusy: another process is moving the partition's files (Transient).
+            TidegateError: the table refuses it, or a file was lost or damaged.
+        """
+        if self.table is None:
+            return
+        with self.storage.lock(self.places.lock, owner):
+            self._link(self.examine(publication))
+            for file in publication.content:
+                self._verify(file, self._target(file.name))
+            self.table.hold(self.context(publication, pipeline, owner))
+
+    def context(
+        self,
+        publication: Publication,
+        pipeline: str,
+        owner: str,
+        marker_name: str = "",
+        marker: str = "",
+    ) -> PolicyContext:
+        """Return what policies receive for a publication."""
+        return PolicyContext(
+            pipeline=pipeline,
+            table_root=self.places.table_root,
+            partition=publication.partition,
+            partition_root=self.places.partition_root,
+            revision=publication.revision,
+            key=publication.digest,
+            files=tuple(file.name for file in publication.content),
+            rows=publication.rows,
+            size_bytes=sum(file.length for file in publication.content),
+            marker_name=marker_name,
+            marker=marker,
+            storage=self.storage,
+            columns=self.columns,
+            scratch=self.places.scratch,
+            publication=publication,
+            owner=owner,
+            schema=self.schema,
+        )
 
     def _stands(self, file: PublishedFile) -> bool:
         return self.storage.length(self._target(file.name)) is not None
@@ -231,17 +285,22 @@ class Publisher:
         return [] if is_own else [plan.marker_name]
 
     def _move(self, publication: Publication, unfinished: Sequence[PublishedFile]) -> None:
-        self.storage.make_dirs(self.places.partition_root)
-        for file in unfinished:
-            self.storage.link_new(f"{self.places.work}/{file.staged}", self._target(file.name))
-        for file in publication.staying if self.places.former_root is not None else ():
-            if not self._stands(file):
-                self.storage.link_new(self._stood(file.name), self._target(file.name))
+        self._link(unfinished)
+        if self.places.former_root is not None:
+            for file in publication.staying:
+                if not self._stands(file):
+                    self.storage.link_new(self._stood(file.name), self._target(file.name))
+            self.storage.sync(self.places.partition_root)
         # The new names are on the disk before an old one is removed: a power cut leaves at least
         # one.
-        self.storage.sync(self.places.partition_root)
         for file in publication.adds:
             self.storage.delete(f"{self.places.work}/{file.staged}")
+
+    def _link(self, files: Sequence[PublishedFile]) -> None:
+        self.storage.make_dirs(self.places.partition_root)
+        for file in files:
+            self.storage.link_new(f"{self.places.work}/{file.staged}", self._target(file.name))
+        self.storage.sync(self.places.partition_root)
 
     def _verify(self, file: PublishedFile, path: str) -> None:
         """Check that a file exists, as long as it was sealed."""
@@ -268,7 +327,7 @@ class Publisher:
         # The parts of a joined file, and what an undo sets aside, may count again.
         for folder in sorted(folders):
             self.storage.sync(folder)
-        if self.places.former_root is not None:
+        if self.places.former_root is not None or self.table is not None:
             return
         for source in gone:
             self.storage.delete(source)
@@ -287,7 +346,7 @@ class Publisher:
         Raises:
             PolicyFailed: a policy cannot tell (Transient).
         """
-        return tuple(said for _, _, said in self._differing(plan, self._context(plan)))
+        return tuple(said for _, _, said in self._differing(plan, self._context(plan, "")))
 
     def list_again(self, plan: CommitPlan, owner: str, steps: CommitSteps) -> tuple[str, ...]:
         """Write the entries of a revision that stands anew, where they differ (PC-A14).
@@ -305,7 +364,7 @@ class Publisher:
         """
         with self.storage.lock(self.places.lock, owner):
             steps.check_right()
-            context, said = self._context(plan), list[str]()
+            context, said = self._context(plan, owner), list[str]()
             for name, policy, differs in self._differing(plan, context):
                 with self._explained(plan, name):
                     policy.commit(context)
@@ -323,26 +382,12 @@ class Publisher:
             if differs is not None:
                 yield name, policy, differs
 
-    def _context(self, plan: CommitPlan) -> PolicyContext:
-        return PolicyContext(
-            pipeline=plan.pipeline,
-            table_root=self.places.table_root,
-            partition=plan.publication.partition,
-            partition_root=self.places.partition_root,
-            revision=plan.publication.revision,
-            key=plan.publication.digest,
-            files=tuple(file.name for file in plan.publication.content),
-            rows=plan.publication.rows,
-            size_bytes=sum(file.length for file in plan.publication.content),
-            marker_name=plan.marker_name,
-            marker=plan.marker,
-            storage=self.storage,
-            columns=self.columns,
-            scratch=self.places.scratch,
-        )
+    def _context(self, plan: CommitPlan, owner: str) -> PolicyContext:
+        publication = plan.publication
+        return self.context(publication, plan.pipeline, owner, plan.marker_name, plan.marker)
 
-    def _run_policies(self, plan: CommitPlan) -> None:
-        context = self._context(plan)
+    def _run_policies(self, plan: CommitPlan, owner: str) -> None:
+        context = self._context(plan, owner)
         for name, policy in self.policies:
             with self._explained(plan, name):
                 policy.commit(context)

@@ -39,6 +39,7 @@ from tidegate.config.policies import (
     CustomPolicy,
     MetastorePolicy,
     PolicyConfig,
+    SnapshotPolicy,
     SuccessFilePolicy,
 )
 from tidegate.config.reading import LimitsConfig, ReadConfig, SplitConfig, TableReadConfig
@@ -90,6 +91,7 @@ __all__ = [
     "ReadConfig",
     "RowRule",
     "S3Config",
+    "SnapshotPolicy",
     "SourceConfig",
     "SplitConfig",
     "Start",

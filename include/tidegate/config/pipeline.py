@@ -29,6 +29,7 @@ from tidegate.config.s3 import S3Config
 from tidegate.config.section import Section, overlap
 from tidegate.config.sources import AnySource, SourceConfig, of_one_kind
 from tidegate.config.target import RowRule, TargetConfig
+from tidegate.config.target_kinds import TARGET_KINDS
 from tidegate.config.words import KeyProblem, suggest
 from tidegate.model.partition_value import INTERVALS, time_fields
 from tidegate.model.row_kind import CHANGE_ORDINAL, CHANGE_TYPE
@@ -36,7 +37,10 @@ from tidegate.model.row_kind import CHANGE_ORDINAL, CHANGE_TYPE
 _OF_A_CHANGE = frozenset({CHANGE_TYPE, CHANGE_ORDINAL, "_partial"})
 _OF_A_COMMIT = frozenset({"_commit_snapshot_id"})
 _OUTSIDE_PLANS = frozenset(
-    {"path", "work", "compaction", "evolve", "metastore", "layout", "keep_revisions"}
+    {
+        *("path", "work", "compaction", "evolve", "metastore", "layout", "keep_revisions"),
+        *("table", "catalog", "branch", "on_foreign_change"),
+    }
 )
 """Keys of `target` that decide no staged byte."""
 _PRESETS = ("@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")
@@ -194,7 +198,7 @@ class PipelineConfig(Section):
         fields = self.target.partition_by
         return {
             "source": self.source.address,
-            "target.path": self.target.path,
+            "target.path": self.target.root,
             "target.partition_by": ", ".join(
                 f"{field.name}: {identity_text(field)}" for field in fields
             )
@@ -286,6 +290,8 @@ class PipelineConfig(Section):
 
     def _secret_notes(self) -> list[str]:
         addresses = {f"source.{key}": value for key, value in self.source.connection.items()}
+        said = self.target.catalog.properties if self.target.catalog else {}
+        addresses |= {f"target.catalog.{key}": value for key, value in said.items()}
         if self.commit.counts is not None and self.commit.counts.connection is not None:
             addresses["commit.counts.connection"] = self.commit.counts.connection
         return [
@@ -316,6 +322,19 @@ class PipelineConfig(Section):
         made["dag"] = {**dag, "schedule": made.pop("schedule")}
         return made
 
+    @model_validator(mode="before")
+    @classmethod
+    def _shown_by_kind(cls, found: Any) -> Any:
+        """Publish by the policy of the target's kind where the file names none."""
+        target = found.get("target") if isinstance(found, Mapping) else None
+        kind = TARGET_KINDS.get(target.get("kind", "")) if isinstance(target, Mapping) else None
+        commit = found.get("commit") if kind is not None and kind.shown_by else ()
+        if commit is None:
+            commit = {}
+        if kind is None or not isinstance(commit, Mapping) or "policies" in commit:
+            return found
+        return {**found, "commit": {**commit, "policies": [kind.shown_by]}}
+
     @model_validator(mode="after")
     def _parts_fit(self) -> PipelineConfig:
         names = [rule.name for rule in self.rows]
@@ -330,6 +349,7 @@ class PipelineConfig(Section):
         self._check_partition_time()
         self._check_metastore()
         self._check_layout()
+        self._check_shown()
         judges = self.gate is not None or any(rule.on_failure == "hold" for rule in self.rows)
         column = self.event_time.column if self.event_time else None
         fields, write = self.target.partition_by, self.target.write
@@ -363,6 +383,21 @@ class PipelineConfig(Section):
                 "`commit.policies: [success-file]`, or end the others with it"
             )
             raise KeyProblem(problem, key="target.layout")
+
+    def _check_shown(self) -> None:
+        """Check that the policy that shows revisions is the one of the target's kind."""
+        policies = [policy.word for policy in self.commit.policies]
+        wanted = self.target.is_of_kind.shown_by
+        for word in {kind.shown_by for kind in TARGET_KINDS.values()} - {wanted, None}:
+            if word in policies:
+                problem = f"'{word}' belongs to another kind of target than '{self.target.kind}'"
+                raise KeyProblem(problem, key="commit.policies")
+        if policies and wanted is not None and wanted not in policies:
+            problem = (
+                f"without '{wanted}', no reader of `kind: {self.target.kind}` finds what is "
+                f"published; write `[{', '.join([wanted, *policies])}]`"
+            )
+            raise KeyProblem(problem, key="commit.policies")
 
     def _check_late_data(self) -> None:
         late, target = self.commit.late_data, self.target

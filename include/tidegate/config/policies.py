@@ -81,6 +81,12 @@ class SuccessFilePolicy(PolicyConfig):
     writes_marker: ClassVar[bool] = True
 
 
+class SnapshotPolicy(PolicyConfig):
+    """The snapshot of an Iceberg table that has the files of a revision."""
+
+    word: ClassVar[str] = "snapshot"
+
+
 class MetastorePolicy(PolicyConfig):
     """The entry of a partition in the catalog that `target.metastore` names."""
 
@@ -126,6 +132,7 @@ class CustomPolicy(PolicyConfig):
 
 KnownPolicy = (
     Annotated[SuccessFilePolicy, Tag(SuccessFilePolicy.word)]
+    | Annotated[SnapshotPolicy, Tag(SnapshotPolicy.word)]
     | Annotated[MetastorePolicy, Tag(MetastorePolicy.word)]
     | Annotated[CustomPolicy, Tag(CustomPolicy.word)]
 )

@@ -17,6 +17,7 @@ from pydantic import (
     model_validator,
 )
 
+from tidegate.config.iceberg_target import check_table_keys
 from tidegate.config.metastore import MetastoreConfig
 from tidegate.config.part_files import (
     DEFAULT_FORMAT,
@@ -40,6 +41,8 @@ from tidegate.config.section import (
     unique,
     words,
 )
+from tidegate.config.sources.iceberg.catalog import CatalogConfig
+from tidegate.config.target_kinds import TARGET_KINDS, TargetKind, TargetWord
 from tidegate.config.words import NOT_BUILT, KeyProblem, suggest
 from tidegate.errors import WorkInsideTarget
 from tidegate.model.part_format import KINDS, CsvForm, PartFormat
@@ -54,6 +57,7 @@ TargetLayout = Literal["in_place", "revisions"]
 
 _KEEP_REVISIONS = 2
 """The current revision, and the one that readers may be in the middle of."""
+ForeignChange = Literal["fail", "replace"]
 
 OWNER_FILE = ".tidegate.owner"
 """The file at the target's root that names the pipeline that owns it (design §4).
@@ -87,7 +91,22 @@ def _is_unsaid(default: object) -> Callable[[object], bool]:
 class TargetConfig(Section):
     """The published table."""
 
+    kind: Annotated[TargetWord, words(TargetWord)] = Field("files", exclude_if=_is_unsaid("files"))
+    """`files`: folders of files; `iceberg`: an Iceberg table, to which each commit adds a snapshot.
+    """
     path: StorePath
+    """The table's folder; for an Iceberg table its location."""
+    table: str | None = Field(None, exclude_if=_is_unsaid(None))
+    """`namespace.table` of an Iceberg table; one that is not there is made."""
+    catalog: CatalogConfig | None = Field(None, exclude_if=_is_unsaid(None))
+    """The catalog of an Iceberg table, as of a source."""
+    branch: str = Field("main", min_length=1, exclude_if=_is_unsaid("main"))
+    """The branch of an Iceberg table that is published to."""
+    on_foreign_change: Annotated[ForeignChange, words(ForeignChange)] = Field(
+        "fail", exclude_if=_is_unsaid("fail")
+    )
+    """What happens if another writer changed a partition of an Iceberg table: `replace` puts the
+    revision in the place of what it has now."""
     work: StorePath = ""
     """Staging, plans, journal; by default `.tidegate-<name>` beside the target."""
     format: Annotated[TargetFormat, words(TargetFormat)] = "parquet"
@@ -142,6 +161,17 @@ class TargetConfig(Section):
     """The directory value for NULL (PC-P08); no other value may be written like it."""
 
     @property
+    def is_of_kind(self) -> TargetKind:
+        """What distinguishes its kind from others."""
+        return TARGET_KINDS[self.kind]
+
+    @property
+    def root(self) -> str:
+        """The folder that has the partitions."""
+        folder = self.is_of_kind.data_folder
+        return posixpath.join(self.path, folder) if folder else self.path
+
+    @property
     def is_static(self) -> bool:
         """Whether the pipeline file names the only partition, so that a result is all of it."""
         return all(field.transform is Transform.STATIC for field in self.partition_by)
@@ -173,6 +203,25 @@ class TargetConfig(Section):
         place = absolute_path(path, folder_of(info))
         is_other = "://" in place and not place.startswith("s3")
         return found if is_other else {**found, "work": work_beside(place)}
+
+    @model_validator(mode="after")
+    def _place_fits(self) -> TargetConfig:
+        kind = self.is_of_kind
+        if "://" in self.path and not self.path.startswith(kind.schemes):
+            scheme = self.path.partition("://")[0]
+            problem = f"{scheme}:// {NOT_BUILT} for `kind: {self.kind}`; write a path"
+            raise KeyProblem(problem, key="path")
+        if not kind.is_laid_out and self.layout != "in_place":
+            problem = (
+                f"belongs to `kind: files`; readers of `kind: {self.kind}` see whole revisions"
+            )
+            raise KeyProblem(problem, key="layout")
+        if ("://" in self.work) != ("://" in self.path):
+            problem = (
+                f"'{self.work}' and `target.path` have to be both in a store, or both on a disk"
+            )
+            raise KeyProblem(problem, key="work")
+        return self
 
     @model_validator(mode="after")
     def _default_is_no_time(self) -> TargetConfig:
@@ -258,7 +307,12 @@ class TargetConfig(Section):
     def format_identity(self) -> dict[str, str]:
         """What no file of the table may have otherwise: key → value; empty for Parquet."""
         said = self.csv.model_dump(exclude_defaults=True)
-        found = {} if self.format == DEFAULT_FORMAT else {"target.format": self.format}
+        found: dict[str, str] = {}
+        if self.format != DEFAULT_FORMAT:
+            found["target.format"] = self.format
+        table = f"{self.catalog.name if self.catalog else ''}.{self.table} branch {self.branch}"
+        if self.kind != "files":
+            found |= {"target.kind": self.kind, "target.table": table}
         return {**found, **({"target.csv": str(said)} if said else {})}
 
     @property
@@ -294,6 +348,11 @@ class TargetConfig(Section):
         if self.shuffle_by_partition and not self.partition_by:
             problem = "needs partition keys; `target.partition_by` names none"
             raise KeyProblem(problem, key="shuffle_by_partition")
+        return self
+
+    @model_validator(mode="after")
+    def _is_whole_table(self) -> TargetConfig:
+        check_table_keys(vars(self), self.model_fields_set)
         return self
 
     @model_validator(mode="after")

@@ -5,6 +5,7 @@ from tidegate.errors.columns import *
 from tidegate.errors.contending import *
 from tidegate.errors.demo import *
 from tidegate.errors.erasing import *
+from tidegate.errors.iceberg_target import *
 from tidegate.errors.listing import *
 from tidegate.errors.owning import *
 from tidegate.errors.published import *

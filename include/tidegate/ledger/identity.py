@@ -21,7 +21,12 @@ _SOURCE = "source"
 PLACE = "target.path"
 _KEYS = "target.partition_by"
 _DEFAULT = "target.default_partition_name"
-_UNSAID = {"target.format": PARQUET.name, "target.csv": "{}", "target.layout": "in_place"}
+_UNSAID = {
+    "target.format": PARQUET.name,
+    "target.csv": "{}",
+    "target.kind": "files",
+    "target.layout": "in_place",
+}
 """What an identity means that does not have a key."""
 
 

@@ -22,7 +22,7 @@ _STORE = re.compile(r"^s3[an]?://")
 
 def same_place(one: str, other: str) -> bool:
     """Return whether two locations are the same directory, as a path or an address of a file."""
-    return _place(one) == _place(other)
+    return place(one) == place(other)
 
 
 def agreed(name: str, found: ListedTable, wanted: ListedTable) -> tuple[ListedColumn, ...]:
@@ -42,7 +42,7 @@ def agreed(name: str, found: ListedTable, wanted: ListedTable) -> tuple[ListedCo
     if found.pipeline not in {None, wanted.pipeline}:
         _refuse(name, "pipeline", str(wanted.pipeline), str(found.pipeline))
     # A table may go from the directory of one revision to that of the next.
-    if partition_of(_place(found.location)) != partition_of(_place(wanted.location)):
+    if partition_of(place(found.location)) != partition_of(place(wanted.location)):
         _refuse(name, "location", wanted.location, found.location)
     if found.format != wanted.format:
         _refuse(name, "format", wanted.format, found.format)
@@ -79,5 +79,6 @@ def _names(columns: Sequence[ListedColumn]) -> list[str]:
     return [column.name.lower() for column in columns]
 
 
-def _place(location: str) -> str:
+def place(location: str) -> str:
+    """Return a location as it can be compared, without the spellings of one scheme."""
     return posixpath.normpath(_STORE.sub("s3://", _FILE.sub("/", location)))

@@ -27,6 +27,7 @@ class FindingKind(Enum):
     JOINED_PART_LOST = "a replay of one of its windows needs it; readers do not"
     ERASURE_UNFINISHED = "rows that were to be erased may still be there"
     ERASED_ROWS = "readers see rows that were erased"
+    TABLE_DIFFERS = "readers of the table see other rows than those that were published"
     MARKER_LOST = "readers by marker do not see the partition"
     MARKER_CHANGED = "readers by marker may see other files than those that were published"
     LIST_DIFFERS = "readers who ask the metastore miss the partition, or find another revision"

@@ -7,6 +7,7 @@ Nothing here reads rows or asks a source, and neither pyarrow nor polars is impo
 from __future__ import annotations
 
 import contextlib
+import logging
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -54,6 +55,9 @@ if TYPE_CHECKING:
     from tidegate.model.report import PartitionExplanation, PipelineReport
     from tidegate.model.run import PlannedWindow, Run
     from tidegate.model.watermark import Evaluation
+
+
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, repr=False)
@@ -268,6 +272,21 @@ class PipelineControl:
         self._check_touched(partition)
         self._watch.check_records(partition)
         self._decisions.decide(partition, publication, Approval(approved, by, now, comment))
+        if not approved:
+            self._drop_held(partition)
+
+    def _drop_held(self, partition: Partition) -> None:
+        """Take a rejected revision away from readers who could look at it while it was held."""
+        # What a web page needs loads no library of a format.
+        from tidegate.commit.policies import shown_table
+
+        table = shown_table(self.config.target)
+        try:
+            if table is not None:
+                table.drop(self.config.name, partition)
+        except TidegateError as failed:
+            # The decision stands; the branch goes with the next one, or with the next commit.
+            _log.warning("the held branch of %s stays for now: %s", partition, failed)
 
     @keeping_ledger_open
     def reopen(self, partition: Partition, now: datetime) -> Sequence[Contribution]:

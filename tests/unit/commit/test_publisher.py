@@ -573,6 +573,8 @@ def test_policy_before_the_marker_sees_all_files_and_no_marker(disk: Disk) -> No
         storage=context.storage,
         columns=None,
         scratch=str(disk.root / "work" / "scratch"),
+        publication=plan().publication,
+        owner="cli",
     )
 
 

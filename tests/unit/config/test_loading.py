@@ -450,6 +450,58 @@ MISTAKES = {
         9,
         "'metastore' needs `target.metastore: {uri: thrift://…, table: database.table}`",
     ),
+    "key of an Iceberg table for files": (
+        "target: {path: /lake/published/orders, branch: audit}",
+        "target.branch",
+        5,
+        "belongs to `kind: iceberg`; the kind is 'files'",
+    ),
+    "Iceberg table without a catalog": (
+        "target: {kind: iceberg, path: /lake/published/orders, table: shop.orders}",
+        "target.catalog",
+        5,
+        "is required for `kind: iceberg`: the catalog of the table, a name or a mapping with the "
+        "options that a source's catalog has",
+    ),
+    "Iceberg table without a name": (
+        "target: {kind: iceberg, path: /lake/published/orders, catalog: lake}",
+        "target.table",
+        5,
+        "is required for `kind: iceberg`: `namespace.table` of the catalog",
+    ),
+    "Iceberg table without a namespace": (
+        "target: {kind: iceberg, path: /lake/published/orders, catalog: lake, table: orders}",
+        "target.table",
+        5,
+        "expected `namespace.table`, found 'orders'",
+    ),
+    "Iceberg table of another format": (
+        "target: {kind: iceberg, path: /lake/o, catalog: lake, table: shop.orders, format: orc}",
+        "target.format",
+        5,
+        "'orc' is none of `kind: iceberg`, whose files are parquet",
+    ),
+    "Iceberg table in a metastore": (
+        "target: {kind: iceberg, path: /lake/o, catalog: lake, table: shop.orders, "
+        "metastore: {uri: 'thrift://m:9083', table: a.b}}",
+        "target.metastore",
+        5,
+        "lists folders of files; an Iceberg table is found in `target.catalog`: remove it",
+    ),
+    "Iceberg table that no snapshot shows": (
+        "target: {kind: iceberg, path: /lake/o, catalog: lake, table: shop.orders}\n"
+        "commit: {policies: [success-file]}",
+        "commit.policies",
+        6,
+        "without 'snapshot', no reader of `kind: iceberg` finds what is published; write "
+        "`[snapshot, success-file]`",
+    ),
+    "snapshot of files": (
+        "commit: {policies: [snapshot]}",
+        "commit.policies",
+        9,
+        "'snapshot' belongs to another kind of target than 'files'",
+    ),
     "misspelt policy": (
         "commit:\n  policies:\n    - sucess-file",
         "commit.policies[0]",
@@ -514,7 +566,7 @@ MISTAKES = {
         "commit: {policies: [{parameters: [x]}]}",
         "commit.policies[0]",
         9,
-        "unknown policy 'parameters'; known: success-file, metastore, custom",
+        "unknown policy 'parameters'; known: success-file, snapshot, metastore, custom",
     ),
     "option of a policy without any": (
         "commit: {policies: [{success-file: loud}]}",
@@ -526,7 +578,7 @@ MISTAKES = {
         "commit: {policies: [5]}",
         "commit.policies[0]",
         9,
-        "unknown policy '5'; known: success-file, metastore, custom",
+        "unknown policy '5'; known: success-file, snapshot, metastore, custom",
     ),
     "marker before a policy": (
         "commit: {policies: [success-file, {custom: 'a:B'}]}",
@@ -1017,6 +1069,24 @@ MISTAKES = {
         5,
         "'gs://x/y': gs:// is not in this version of Tidegate; "
         "write a path of a mounted file system, or s3://",
+    ),
+    "Iceberg table in a store": (
+        "target: {kind: iceberg, table: a.b, path: 's3://x/y', catalog: {name: a}}",
+        "target.path",
+        5,
+        "s3:// is not in this version of Tidegate for `kind: iceberg`; write a path",
+    ),
+    "layout of an Iceberg table": (
+        "target: {kind: iceberg, table: a.b, path: /x, catalog: {name: a}, layout: revisions}",
+        "target.layout",
+        5,
+        "belongs to `kind: files`; readers of `kind: iceberg` see whole revisions",
+    ),
+    "work directory in another store": (
+        "target: {path: 's3://x/y', work: /x}",
+        "target.work",
+        5,
+        "'/x' and `target.path` have to be both in a store, or both on a disk",
     ),
     "target that is a bucket": (
         "target: {path: 's3://x'}",

@@ -16,8 +16,9 @@ from tidegate.commit.policies.protocol import (
     ListingPolicy,
     PolicyContext,
 )
+from tidegate.commit.policies.snapshot import CommitSnapshot
 from tidegate.commit.policies.success_file import SuccessFile
-from tidegate.config import CustomPolicy, MetastorePolicy, SuccessFilePolicy
+from tidegate.config import CustomPolicy, MetastorePolicy, SnapshotPolicy, SuccessFilePolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 OPENERS: Mapping[str, Callable[[Any, TargetConfig], CommitPolicy]] = {
     SuccessFilePolicy.word: lambda _options, _target: SuccessFile(),
+    SnapshotPolicy.word: CommitSnapshot.of,
     MetastorePolicy.word: ListInMetastore.of,
     CustomPolicy.word: lambda options, _target: load_custom(options),
 }
@@ -35,11 +37,13 @@ __all__ = [
     "OPENERS",
     "CommitAhead",
     "CommitPolicy",
+    "CommitSnapshot",
     "ListingPolicy",
     "PolicyContext",
     "SuccessFile",
     "foreseen",
     "open_policy",
+    "shown_table",
 ]
 
 
@@ -50,3 +54,9 @@ def open_policy(options: PolicyConfig, target: TargetConfig) -> CommitPolicy:
         PolicyUnknown: its module or class does not exist or raises, or it has no `commit`.
     """
     return OPENERS[options.word](options, target)
+
+
+def shown_table(target: TargetConfig) -> CommitSnapshot | None:
+    """Return the table by which readers find a target's revisions; None: they find the files."""
+    word = target.is_of_kind.shown_by
+    return None if word is None else CommitSnapshot(target)

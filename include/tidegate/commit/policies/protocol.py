@@ -6,8 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from tidegate.model.metastore import TableColumns
     from tidegate.model.partition import Partition
+    from tidegate.model.publication import Publication
     from tidegate.storage import Storage
 
 
@@ -35,6 +38,12 @@ class PolicyContext:
     """Those of the table; None if no policy needs them, or if the plans that tell them are lost."""
     scratch: str
     """Directory outside the table, on its file system, for `storage.write_once` into the table."""
+    publication: Publication | None = None
+    """What is committed: the files that come and go with it."""
+    owner: str = ""
+    """The run that commits."""
+    schema: pa.Schema | None = None
+    """The columns of a table that is shown by a policy of its kind; None as `columns`."""
 
 
 @dataclass(frozen=True)

@@ -45,7 +45,7 @@ def whole_files(
     # The files of a sub-split would be copied before others are read, in another order.
     if config.keeps_order or target.sort_by or target.shuffle_by_partition:
         return None
-    if target.copy_whole_files == "never":
+    if target.copy_whole_files == "never" or not target.is_of_kind.copies_whole_files:
         return None
     if config.rows or erased is not None or not rows.keeps_rows:
         return None

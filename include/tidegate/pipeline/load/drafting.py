@@ -231,7 +231,7 @@ def _unregistered(config: PipelineConfig) -> PipelineState:
     return PipelineState(
         name=config.name,
         ledger_id="",
-        target=config.target.path,
+        target=config.target.root,
         source_identity=None,
         started=False,
         first_start=None,

@@ -183,6 +183,11 @@ class Committer:
             # A lost file is reported with its window before an engine fails on it.
             self.finisher.examine(entry.publication, ())
             verdict, report = self.gatekeeper.judge(partition, entry, now)
+            # Before the verdict is known to others, who then look at what is held.
+            if verdict.outcome is Outcome.HOLD:
+                self.finisher.hold(entry.publication, owner)
+            elif verdict.outcome is Outcome.FAIL:
+                self.finisher.drop_held(partition)
         why = failed_why(verdict, now, self.ledger.partitions.get(partition).why)
         held = why if verdict.outcome is Outcome.HOLD else None
         if held is not None and asks:
@@ -367,9 +372,13 @@ class Committer:
     def _is_marked(self, partition: Partition) -> bool:
         """Return whether the current revision has its marker; one taken back has none."""
         plan = self.contents.standing_plan(partition)
-        if plan is None or not writes_marker(plan):
+        if plan is None:
             return True
-        return is_marked(self.storage, self.roots.revision(plan.publication), plan)
+        if not self.finisher.shows(plan.publication):
+            return False
+        return not writes_marker(plan) or is_marked(
+            self.storage, self.roots.revision(plan.publication), plan
+        )
 
     def _proposal(
         self, stored: PublicationEntry, before: PublicationEntry | None = None

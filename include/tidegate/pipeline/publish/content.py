@@ -27,6 +27,7 @@ from tidegate.stage import layout
 from tidegate.stage.partition_split import columns_of
 from tidegate.stage.stored import read_stored
 from tidegate.target.content import propose, with_content
+from tidegate.target.iceberg_columns import table_columns
 from tidegate.target.listed_columns import listed_columns
 from tidegate.target.merging import merging
 from tidegate.target.schema import unified
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from tidegate.config import TargetConfig
     from tidegate.ledger import Ledger
     from tidegate.model.ledger_rows import PartitionState, PublicationEntry
     from tidegate.model.message import Contribution, PartFile
@@ -225,6 +227,23 @@ class Contents:
         Raises:
             ColumnUnlistable: a metastore cannot list them.
         """
+        known = self._known_columns(publication)
+        return None if known is None else listed_columns(config.target, *known)
+
+    def table_schema(self, publication: Publication, target: TargetConfig) -> pa.Schema | None:
+        """Return the columns of an Iceberg table, as far as this revision tells them.
+
+        Returns:
+            None if all plans that tell them are lost.
+
+        Raises:
+            TableColumnUnfit: Iceberg has no such column.
+        """
+        known = self._known_columns(publication)
+        return None if known is None else table_columns(target, *known)
+
+    def _known_columns(self, publication: Publication) -> tuple[pa.Schema, pa.Schema] | None:
+        """Return the columns of a revision's files, and those that its keys are made from."""
         found = self._known_plans((it.window, it.plan_digest) for it in publication.content)
         # Merged and joined files have digests of their own, and the columns of their windows.
         made = [it for it in publication.content if (it.window, it.plan_digest) not in found]
@@ -243,7 +262,7 @@ class Contents:
             return None
         columns = unified((digest, known.columns) for (_, digest), known in found.items())
         keys = unified((digest, known.keys) for (_, digest), known in found.items())
-        return listed_columns(config.target, columns, keys)
+        return columns, keys
 
     def columns_of_plan(self, window: int, digest: str) -> pa.Schema | None:
         """Return the columns of the files that a plan writes; None if it is lost."""

@@ -6,7 +6,7 @@ import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidegate.commit.policies import ListingPolicy, open_policy
+from tidegate.commit.policies import ListingPolicy, open_policy, shown_table
 from tidegate.commit.publisher import Publisher
 from tidegate.errors import (
     CommitUnfinished,
@@ -133,9 +133,12 @@ class Finisher:
             PolicyRefused: a policy will not do its part (Transient).
             MetastoreSilent, MetastoreRefused, DatabaseMissing, ListedTableDiffers,
             ColumnsUnknown, ColumnUnlistable, PartitionUnlistable: the partition cannot be listed.
+            TargetTableMoved and others: see `CommitSnapshot.commit`.
         """
         publisher = self._publisher(publication, policies)
         publisher.examine(publication)
+        if policies and publisher.table is not None:
+            publisher.table.examine(publisher.context(publication, self.config.name, ""))
         publisher.foresee(publication, self.config.name)
 
     @property
@@ -181,6 +184,24 @@ class Finisher:
         finally:
             self.ledger.partitions.release(partition, claim)
 
+    def hold(self, publication: Publication, owner: str) -> None:
+        """Let a held revision be read beside the published one; see `Publisher.hold`."""
+        self._publisher(publication, ()).hold(publication, self.config.name, owner)
+
+    def drop_held(self, partition: Partition) -> None:
+        """Take a revision away that could be read while it was held."""
+        table = shown_table(self.config.target)
+        if table is not None:
+            table.drop(self.config.name, partition)
+
+    def shows(self, publication: Publication) -> bool:
+        """Return whether readers who look into the target's table find a revision."""
+        table, partition = shown_table(self.config.target), publication.partition
+        if table is None:
+            return True
+        names = table.names(self.config.name, partition, self.roots.partition(partition))
+        return names == frozenset(file.name for file in publication.content)
+
     def _take_back(self, begun: PublicationEntry, claim: Claim, owner: str) -> None:
         """Abandon a commit that was begun: first on disk, then in the ledger."""
         partition, digest = begun.publication.partition, begun.publication.digest
@@ -196,7 +217,9 @@ class Finisher:
         built = [(policy.title, open_policy(policy, target)) for policy in policies]
         asked = any(policy.needs_columns for policy in policies)
         columns = self.contents.table_columns(publication, self.config) if asked else None
-        return Publisher(self.storage, places, built, columns)
+        table = shown_table(target)
+        schema = None if table is None else self.contents.table_schema(publication, target)
+        return Publisher(self.storage, places, built, columns, table, schema)
 
 
 @dataclass(frozen=True)

@@ -47,6 +47,8 @@ class Roots:
     """Where late rows are published instead; None: nowhere."""
     layout: Layout = IN_PLACE
     """In which directories of the target revisions have their files."""
+    table: str | None = None
+    """The folder of the table whose files the target has; None: it has files of its own."""
 
     @classmethod
     def of(cls, config: PipelineConfig) -> Roots:
@@ -58,11 +60,13 @@ class Roots:
             PlacesOverlap: one of them is inside the source, or contains it.
             LateRootUnfit: the late root and one of the two are inside one another.
         """
-        target = resolve_secret(config.target.path, "target.path").rstrip("/")
+        target = resolve_secret(config.target.root, "target.path").rstrip("/")
         work = resolve_secret(config.target.work, "target.work").rstrip("/")
         refuse_work_inside(work, target)
+        path = resolve_secret(config.target.path, "target.path").rstrip("/")
+        table = None if path == target else path
         layout_ = LAYOUTS[config.target.layout]
-        made = cls(target, work, late_root_in(config.commit.late_data), layout_)
+        made = cls(target, work, late_root_in(config.commit.late_data), layout_, table)
         made.refuse_overlap(config.name, source_places(config.source))
         return made
 

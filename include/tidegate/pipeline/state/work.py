@@ -258,6 +258,9 @@ def check_tables(roots: Roots, pipeline: str, storage: Storage) -> None:
             found = [folder for folder in (real, *above(real)) if _is_of_table(storage, folder)]
         else:
             found = [folder for _, folder in reversed(tables_around(Path(real)))]
+        if place == roots.target and roots.table is not None:
+            own = storage.real_path(roots.table)
+            found = [folder for folder in found if folder != own]
         roots.refuse_overlap(pipeline, found)
 
 

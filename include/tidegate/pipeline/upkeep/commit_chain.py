@@ -16,6 +16,7 @@ from tidegate.target.content import with_content
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from tidegate.commit.policies import CommitSnapshot
     from tidegate.pipeline.state.places import Roots
     from tidegate.pipeline.state.records import CommitFile
     from tidegate.storage import Storage
@@ -31,7 +32,12 @@ class Chain:
     """The commit that the next publish has to finish."""
 
 
-def chain_of(plans: Sequence[CommitFile], roots: Roots, storage: Storage) -> Chain:
+def chain_of(
+    plans: Sequence[CommitFile],
+    roots: Roots,
+    storage: Storage,
+    table: CommitSnapshot | None = None,
+) -> Chain:
     """Derive the commits of one partition from its plans and the target.
 
     Where all revisions share a directory, the marker is retracted before the first file moves. If
@@ -39,6 +45,13 @@ def chain_of(plans: Sequence[CommitFile], roots: Roots, storage: Storage) -> Cha
     plan that moved a file is under way. Where each has its own, the newest marker is that of the
     current revision, and a later one without a marker is under way. The plan of an earlier revision
     is the one with the content that its successor began from.
+
+    Args:
+        plans: of the partition.
+        roots: of the pipeline.
+        storage: has the target.
+        table: the table by which readers find revisions. A file in its place says nothing there:
+            the last revision is the newest whose files the table has, if there is one.
     """
     newest_first = sorted(
         plans,
@@ -49,7 +62,11 @@ def chain_of(plans: Sequence[CommitFile], roots: Roots, storage: Storage) -> Cha
         ),
         reverse=True,
     )
-    looking = _Target(roots, storage)
+    shown = None
+    if table is not None and plans:
+        partition = plans[0].plan.publication.partition
+        shown = table.names(plans[0].plan.pipeline, partition, roots.partition(partition))
+    looking = _Target(roots, storage, shown)
     standing = next((item for item in newest_first if looking.is_marked(item)), None)
     if standing is None:
         begun = next((item for item in newest_first if looking.has_moved(item)), None)
@@ -81,8 +98,13 @@ class _Target:
 
     roots: Roots
     storage: Storage
+    shown: frozenset[str] | None
+    """The names of the files that a table has of the partition; None: there is no table, or
+    another writer changed it."""
 
     def is_marked(self, item: CommitFile) -> bool:
+        if self.shown is not None:
+            return self.shown == _names(item.plan.publication)
         return is_marked(self.storage, self.roots.revision(item.plan.publication), item.plan)
 
     def has_moved(self, item: CommitFile) -> bool:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from tidegate.commit.partition_time import PartitionClock
+from tidegate.commit.policies import shown_table
 from tidegate.config import OWNER_FILE, PipelineConfig
 from tidegate.ledger.holder import Holder
 from tidegate.ledger.identity import check_announced
@@ -84,8 +85,10 @@ class Repetition:
         """
         sealed, plans = past.announces.files, past.plans
         self._check_identity(sealed)
+        table = shown_table(self.config.target)
         chains = [
-            chain_of(mine, self.roots, self.storage) for mine in _by_partition(plans).values()
+            chain_of(mine, self.roots, self.storage, table)
+            for mine in _by_partition(plans).values()
         ]
         began = min((item.sealed.announced_at for item in sealed), default=_UNKNOWN)
         target = self.storage.real_path(self.roots.target)

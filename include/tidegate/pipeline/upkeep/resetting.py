@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from tidegate.commit.policies import shown_table
 from tidegate.errors import LedgerMoved, StateFileDamaged, StateFileLost, WorkUnfit
 from tidegate.errors.commands import command
 from tidegate.ledger.holder import Holder, Way
@@ -35,7 +36,7 @@ from tidegate.target.marker import marked_by
 from tidegate.target.retired import retirement_of, retirements
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
 
     from tidegate.config import PipelineConfig
@@ -273,9 +274,16 @@ class Resetter:
             return
         await_movers(roots, self.storage)
         markers, parts = self._files(roots)
-        for name in (*markers, *parts):
-            self.storage.delete(f"{roots.target}/{name}")
-        self._drop_empty(roots.target, parts)
+        table = shown_table(self.config.target)
+        if table is None:
+            self._delete_parts(roots.target, (*markers, *parts))
+        else:
+            # Older snapshots name the files, which the table's own maintenance deletes.
+            self._delete_parts(roots.target, markers)
+            table.release(self.config.name)
+            for state in self.ledger.partitions.all():
+                if state.revision or self.ledger.publications.unrecorded(state.partition):
+                    table.clear(self.config.name, state.partition, roots.partition(state.partition))
         late = self.roots.late
         if late is not None:
             for name in filter(
@@ -296,7 +304,12 @@ class Resetter:
             path = f"{layout.erasures_root(self.roots.work)}/{name}"
             self.storage.write_once(path, self.storage.read_bytes(f"{before}/{name}"))
 
-    def _drop_empty(self, target: str, names: list[str]) -> None:
+    def _delete_parts(self, target: str, names: Sequence[str]) -> None:
+        for name in names:
+            self.storage.delete(f"{target}/{name}")
+        self._drop_empty(target, filter(layout.is_part_file, names))
+
+    def _drop_empty(self, target: str, names: Iterable[str]) -> None:
         """Remove the directories of the pipeline's partitions in which nothing is left.
 
         Those that the ledger knows are among them, because a reset that was killed may have deleted

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tidegate.commit.policies import shown_table
 from tidegate.errors import (
     CommitUnfinished,
     LedgerBehind,
     LedgerMoved,
     PartitionBusy,
     ResetUnfinished,
+    TableBusy,
+    TableCatalogSilent,
     TargetGone,
 )
 from tidegate.ledger.holder import Way
@@ -97,7 +100,12 @@ class Retirer:
                 check_not_resetting(roots, self._ledger.name, storage)
                 self._check_nothing_begun()
                 Watch(self.resetter.config, roots, self._ledger, storage).check_everything()
-        except (PartitionBusy, CommitUnfinished, ResetUnfinished, LedgerBehind):
+            if (table := shown_table(self.resetter.config.target)) is not None:
+                table.release(self._ledger.name, is_left=True)
+        except (
+            *(PartitionBusy, CommitUnfinished, ResetUnfinished, LedgerBehind),
+            *(TableBusy, TableCatalogSilent),
+        ):
             storage.delete(begins)
             raise
         ended = Retirement(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tidegate.commit.policies import shown_table
 from tidegate.errors import (
     MarkerInvalid,
     PathEscapes,
@@ -24,6 +26,7 @@ from tidegate.target.marker import read_marker
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator
 
+    from tidegate.commit.policies import CommitSnapshot
     from tidegate.config import PipelineConfig
     from tidegate.ledger import Ledger
     from tidegate.model.ledger_rows import PartitionState
@@ -89,9 +92,37 @@ class PartitionFindings:
         content = plan.publication.content
         wrong = [found for file in content for found in self._of_file(state, file, folder)]
         yield from wrong
+        yield from self._of_table(state, plan)
         # The marker cannot be written again for missing files; the next revision has its own.
         if not wrong or self.storage.exists(marker):
             yield from self._of_marker(state, plan, marker)
+
+    @functools.cached_property
+    def _table(self) -> CommitSnapshot | None:
+        return shown_table(self.config.target)
+
+    def _of_table(self, state: PartitionState, plan: CommitPlan) -> Iterator[Finding]:
+        """Compare what readers find by the table with what was published."""
+        if self._table is None:
+            return
+        name = str(self.config.target.table)
+        folder = self.roots.partition(state.partition)
+        try:
+            names = self._table.names(self.config.name, state.partition, folder)
+        except TidegateError as refused:
+            yield Finding(FindingKind.TABLE_DIFFERS, name, str(refused), refused.code)
+            return
+        if names != frozenset(file.name for file in plan.publication.content):
+            published = self.ways_out.typed("publish", state.partition)
+            yield Finding(
+                FindingKind.TABLE_DIFFERS,
+                f"{name}: {state.partition}",
+                f"{name}: {state.partition}: expected the files of revision {state.revision}, "
+                f"found others: another writer changed it, or the catalog was restored; "
+                f"{self.ways_out.restoring()} finds the last revision that it has, and "
+                f"{published} then brings the rest, after a change by others with "
+                "`target.on_foreign_change: replace`",
+            )
 
     def _of_pending(self, state: PartitionState) -> Iterator[Finding]:
         """Check the staged files that the next commit will move."""

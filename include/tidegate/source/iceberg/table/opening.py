@@ -13,8 +13,6 @@ from pyiceberg.exceptions import (
     NoSuchNamespaceError,
     NoSuchTableError,
     NotInstalledError,
-    OAuthError,
-    RESTError,
     ValidationError,
 )
 from pyiceberg.io import FileIO, load_file_io
@@ -22,6 +20,7 @@ from pyiceberg.utils.config import Config
 
 from tidegate.config import resolve_secret
 from tidegate.errors import SourceFileDamaged, SourceNotFound, SourceUnreachable, UnsupportedFeature
+from tidegate.metastore.iceberg.answers import SILENT, is_silence
 from tidegate.source.iceberg.table.paths import REWRITE_PROPERTY, REWRITING_IO, rewrite
 from tidegate.source.iceberg.table.variants import load_metadata
 from tidegate.source.iceberg.table.version_hint import is_metadata_file, newest_metadata
@@ -35,10 +34,8 @@ if TYPE_CHECKING:
 
 _IO_PROPERTY = "py-io-impl"
 _MISSING = (NoSuchTableError, NoSuchNamespaceError)
-_SILENT = (OSError, RESTError, OAuthError)
 # Of compressed metadata; the first is an OSError of its own.
 _TORN = (gzip.BadGzipFile, zlib.error, EOFError)
-_CLIENTS = {"sqlalchemy", "thrift", "hive_metastore", "botocore"}
 _PLANNING = "scan-planning-mode"
 # pyiceberg refuses these while it parses metadata, in words of its own.
 _FEATURES = (
@@ -97,11 +94,11 @@ class TableOpener:
             ) from unknown
         except FileNotFoundError as absent:
             raise SourceNotFound(source=self.source, problem=str(absent)) from absent
-        except _SILENT as silent:
+        except SILENT as silent:
             raise SourceUnreachable(source=self.source, problem=str(silent)) from silent
         except Exception as failed:
             # Catalogs raise errors of their client libraries, which are not always installed.
-            if type(failed).__module__.split(".")[0] not in _CLIENTS:
+            if not is_silence(failed):
                 raise
             raise SourceUnreachable(source=self.source, problem=str(failed)) from failed
         self._check_planning({**catalog.properties, **table.config})
@@ -131,7 +128,7 @@ class TableOpener:
             raise SourceNotFound(source=self.source, problem=str(absent)) from absent
         except (ShapeError, ValidationError, ValueError, *_TORN) as refused:
             raise self._refusal(refused) from refused
-        except _SILENT as silent:
+        except SILENT as silent:
             raise SourceUnreachable(source=self.source, problem=str(silent)) from silent
 
     def files(self, location: str) -> FileIO:

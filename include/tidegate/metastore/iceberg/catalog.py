@@ -1,0 +1,86 @@
+"""Open the table of a target in its catalog, with errors that name the table."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from pyiceberg.exceptions import (
+    NoSuchNamespaceError,
+    NoSuchTableError,
+    NotInstalledError,
+)
+
+from tidegate.errors import (
+    TableCatalogSilent,
+    TableCatalogUnknown,
+    TableNamespaceMissing,
+)
+from tidegate.metastore.iceberg.answers import is_silence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pyiceberg.catalog import Catalog
+    from pyiceberg.table import Table
+
+
+@dataclass(frozen=True)
+class TableAddress:
+    """Where a table is found; nothing is connected before the first call."""
+
+    catalog: str
+    table: str
+    """`namespace.table`."""
+    properties: Mapping[str, str] = field(repr=False)
+    """What pyiceberg takes, with the secrets of this process."""
+
+    @property
+    def name(self) -> str:
+        """The table's name for people."""
+        return f"{self.catalog}.{self.table}"
+
+    @cached_property
+    def opened(self) -> Catalog:
+        """The catalog.
+
+        Raises:
+            TableCatalogUnknown: the options describe none.
+            TableCatalogSilent: it does not answer (Transient).
+        """
+        # Catalogs bring their clients along.
+        from pyiceberg.catalog import load_catalog
+
+        try:
+            with self.answering():
+                return load_catalog(self.catalog, **self.properties)
+        except (ValueError, NotInstalledError) as unknown:
+            raise TableCatalogUnknown(table=self.name, problem=str(unknown)) from unknown
+
+    def load(self) -> Table | None:
+        """Load the newest metadata; None if there is no such table."""
+        with self.answering():
+            try:
+                return self.opened.load_table(self.table)
+            except (NoSuchTableError, NoSuchNamespaceError):
+                return None
+
+    @contextlib.contextmanager
+    def answering(self) -> Iterator[None]:
+        """Name the table in errors of its catalog.
+
+        Raises:
+            TableNamespaceMissing: the catalog does not have the namespace.
+            TableCatalogSilent: it does not answer (Transient).
+        """
+        try:
+            yield
+        except NoSuchNamespaceError as absent:
+            namespace = self.table.rpartition(".")[0]
+            raise TableNamespaceMissing(table=self.name, namespace=namespace) from absent
+        except Exception as failed:
+            if not is_silence(failed):
+                raise
+            raise TableCatalogSilent(table=self.name, problem=str(failed)) from failed
