@@ -6,6 +6,7 @@ import threading
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from typer.testing import CliRunner
 
 from catalog_servers import CatalogServer, hive_server
 from crash.faults import Stopper, stopping_storage
-from small_lake import DAY, NOW, SmallLake, day, load, merged, publish
+from small_lake import DAY, NOW, SmallLake, day, load, local, merged, publish
 from tidegate.cli.app import app
 from tidegate.commit.policies import PolicyContext, SuccessFile
 from tidegate.commit.policies.metastore import ListInMetastore
@@ -34,11 +35,11 @@ from tidegate.errors import (
 from tidegate.metastore import open_metastore
 from tidegate.model.metastore import ListedColumn, ListedPartition, ListedTable, TableColumns
 from tidegate.model.partition import Partition
+from tidegate.model.run import Run
 from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from tidegate.metastore.protocol import Metastore
 
@@ -305,6 +306,38 @@ def test_directory_that_the_metastore_still_lists_is_not_removed(
     listed.put(newest)
     opened.sweep(opened.garbage(NOW + 900 * DAY, timedelta(0)))
     assert sorted((lake.target / "dt=2026-02-01" / "_revisions").iterdir()) == [folders[2]]
+
+
+def test_readers_are_sent_back_from_a_revision_that_cannot_be_finished(
+    lake: SmallLake, listed: Metastore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.keys = merged(lake.keys, {"target": {"layout": "revisions"}})
+    ids = lake.commit({1: 2, 2: 1})
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    stood = entry(listed, *FIRST)
+    lake.commit({1: 3})
+    load(lake.pipeline())
+    with monkeypatch.context() as broken:
+        broken.setattr(SuccessFile, "commit", _fail)
+        with pytest.raises(PolicyFailed):
+            lake.pipeline().publish(day(1), "cli", NOW)
+    begun = Path(entry(listed, *FIRST).location.removeprefix("file:"))
+    assert entry(listed, *FIRST).revision == 2
+    known = {path.name for path in Path(stood.location.removeprefix("file:")).iterdir()}
+    for path in begun.iterdir():
+        if path.name not in known:
+            path.unlink()
+    # The window is read again, and has no row any more.
+    narrow = lake.pipeline(source={"read": {"filter": f"id <= {ids[-1]}"}})
+    narrow.finish_load(narrow.replay(2, Run("again", "cli"), NOW), NOW, local)
+
+    publish(narrow)
+
+    assert entry(listed, *FIRST) == stood
+    assert ids_at(stood.location) == ids[:2]
+    assert not begun.exists()
+    assert list(narrow.findings()) == []
 
 
 def test_table_of_somebody_else_is_not_moved_from_revision_to_revision(

@@ -389,11 +389,10 @@ def test_commit_whose_file_was_lost_half_way_is_taken_back_with_its_directory(
             publish(lake.pipeline(storage))
         if ids(lake) == [1, 2, 3, 4]:
             break
-        (file,) = {
-            path.name for path in lake.work.glob("windows/000002/*/staged/**/*.parquet")
-        } or {path.name for path in folders(lake)[-1].glob("part-*")} - {
-            path.name for path in folders(lake)[0].iterdir()
-        }
+        staged = lake.work.glob("windows/000002/*/staged/**/*.parquet")
+        stood = {path.name for path in folders(lake)[0].iterdir()}
+        moved = {path.name for path in folders(lake)[-1].glob("part-*")} - stood
+        (file,) = {path.name for path in staged} or moved
         for path in (lake.root / "published").rglob(file):
             path.unlink()
         opened = lake.pipeline()

@@ -111,15 +111,28 @@ class Publisher:
                 self._verify(file, self._target(file.name))
             self._retire(plan.publication)
             steps.advance(PublicationState.MOVED)
-            self._run_policies(plan, owner)
+            self.run_policies(plan, owner)
             steps.advance(PublicationState.MARKED)
 
-    def take_back(self, plan: CommitPlan, owner: str, steps: CommitSteps) -> None:
+    def take_back(
+        self,
+        plan: CommitPlan,
+        owner: str,
+        steps: CommitSteps,
+        send_back: Callable[[], None] = lambda: None,
+    ) -> None:
         """Undo a commit that cannot be finished, and restore the previous revision.
 
         A marker that was retracted stays retracted, and files that were lost after they were
         retired stay lost: the next commit that needs one names it. Added files are moved back to
         staging, because their windows may still count. May be repeated after a crash at any point.
+
+        Args:
+            plan: of the commit.
+            owner: the process that takes it back.
+            steps: its ledger.
+            send_back: sends readers to the revision before, of which nothing was changed; called
+                before the directory of this one goes.
 
         Raises:
             PartitionBusy: another process is moving the partition's files (Transient).
@@ -130,6 +143,7 @@ class Publisher:
             publication = plan.publication
             came = [file for file in publication.adds if self._stands(file)]
             if self.places.former_root is not None:
+                send_back()
                 self._take_away(plan, came)
                 return
             gone = [file for file in publication.removes if not self._stands(file)]
@@ -386,7 +400,12 @@ class Publisher:
         publication = plan.publication
         return self.context(publication, plan.pipeline, owner, plan.marker_name, plan.marker)
 
-    def _run_policies(self, plan: CommitPlan, owner: str) -> None:
+    def run_policies(self, plan: CommitPlan, owner: str) -> None:
+        """Run the policies of a revision whose files are there, once more if it stood before.
+
+        Raises:
+            PolicyFailed: a policy failed (Transient).
+        """
         context = self._context(plan, owner)
         for name, policy in self.policies:
             with self._explained(plan, name):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -207,9 +208,17 @@ class Finisher:
         partition, digest = begun.publication.partition, begun.publication.digest
         plan = self.contents.commit_plan(str(begun.commit_plan))
         steps = _Steps(self.ledger, self.watch, plan.publication, claim)
+        send_back = functools.partial(self._send_back, begun, claim.owner)
         with self.renewing(partition, claim):
-            self._publisher(plan.publication, ()).take_back(plan, owner, steps)
+            self._publisher(plan.publication, ()).take_back(plan, owner, steps, send_back)
         self.ledger.publications.withdraw(partition, digest, claim)
+
+    def _send_back(self, begun: PublicationEntry, owner: str) -> None:
+        """Send readers back from a revision whose policies may have run."""
+        standing = self.contents.standing_plan(begun.publication.partition)
+        if standing is not None and begun.state is not PublicationState.PREPARED:
+            policies = policies_to_finish(standing, self.config)
+            self._publisher(standing.publication, policies).run_policies(standing, owner)
 
     def _publisher(self, publication: Publication, policies: Sequence[PolicyConfig]) -> Publisher:
         places = self.roots.places(publication, self.contents.folder)
