@@ -36,6 +36,7 @@ REASONS = {
         "tidegate/storage/protocol",
     ),
     "the verbs of every store, on real ones: tests/unit/storage/test_verbs.py": (
+        "tidegate/storage/arrow",
         "tidegate/storage/placed",
         "tidegate/storage/s3",
         "tidegate/storage/s3_calls",

@@ -122,10 +122,11 @@ def test_partitions_published_at_once_are_all_there(lake: LakeToLake) -> None:
     ids = lake.commit(dict.fromkeys(range(1, 6), 2) | {9: 1})
     load(lake.pipeline())
     failures: list[BaseException] = []
+    opened = {number: lake.pipeline() for number in range(1, 6)}
 
     def run(number: int) -> None:
         try:
-            lake.pipeline().publish(day(number), f"run-{number}", NOW)
+            opened[number].publish(day(number), f"run-{number}", NOW)
         except BaseException as failed:  # noqa: BLE001 (of a thread)
             failures.append(failed)
 

@@ -216,7 +216,8 @@ class TargetConfig(Section):
                 f"belongs to `kind: files`; readers of `kind: {self.kind}` see whole revisions"
             )
             raise KeyProblem(problem, key="layout")
-        if ("://" in self.work) != ("://" in self.path):
+        told = "${env:" not in self.work + self.path
+        if told and ("://" in self.work) != ("://" in self.path):
             problem = (
                 f"'{self.work}' and `target.path` have to be both in a store, or both on a disk"
             )

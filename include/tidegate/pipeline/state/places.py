@@ -12,6 +12,7 @@ from tidegate.config import (
     refuse_work_inside,
     resolve_secret,
     source_places,
+    store_path,
 )
 from tidegate.errors import LateRootUnfit, StorageDenied, StorageSilent
 from tidegate.stage import layout
@@ -60,10 +61,10 @@ class Roots:
             PlacesOverlap: one of them is inside the source, or contains it.
             LateRootUnfit: the late root and one of the two are inside one another.
         """
-        target = resolve_secret(config.target.root, "target.path").rstrip("/")
-        work = resolve_secret(config.target.work, "target.work").rstrip("/")
+        target = _resolved(config.target.root, "target.path")
+        work = _resolved(config.target.work, "target.work")
         refuse_work_inside(work, target)
-        path = resolve_secret(config.target.path, "target.path").rstrip("/")
+        path = _resolved(config.target.path, "target.path")
         table = None if path == target else path
         layout_ = LAYOUTS[config.target.layout]
         made = cls(target, work, late_root_in(config.commit.late_data), layout_, table)
@@ -153,7 +154,13 @@ def late_root_in(late_data: LateDataConfig) -> str | None:
         SecretMissing: a variable in its path is not set.
     """
     side = late_data.side
-    return resolve_secret(side.path, _LATE).rstrip("/") if side is not None else None
+    return _resolved(side.path, _LATE) if side is not None else None
+
+
+def _resolved(path: str, key: str) -> str:
+    """Return a path with its variables, one of which may be an address with another scheme."""
+    found = resolve_secret(path, key).rstrip("/")
+    return store_path(found) if found.startswith("s3") and "://" in found else found
 
 
 def is_same_place(storage: Storage, one: str, other: str) -> bool:
