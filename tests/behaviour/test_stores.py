@@ -181,6 +181,25 @@ def ids_of(found: ds.Dataset) -> list[int]:
     return sorted(found.to_table(columns=["id"])["id"].to_pylist())
 
 
+def test_commit_costs_two_requests_per_file_and_a_few_more(
+    lake: SmallLake, bucket: Bucket, way: Way
+) -> None:
+    for _ in range(8):
+        lake.commit({1: 1})
+        load(lake.pipeline(), interval(lake.commits))
+    opened, before = lake.pipeline(), len(way.seen)
+
+    publish(opened)
+
+    asked = way.seen[before:]
+    locked = [path.endswith("partition.lock") for _, path in asked]
+    moving = asked[-locked[::-1].index(True, 1) - 1 :] if any(locked) else []
+    assert ids(bucket) == list(range(1, 9))
+    # Under the lock each staged file is looked at once, and copied once.
+    assert len([path for _, path in moving if "part-" in path]) == 2 * 8
+    assert len(moving) <= 2 * 8 + 16
+
+
 def test_overwrite_replaces_a_partition(lake: SmallLake, bucket: Bucket) -> None:
     lake.keys = merged(lake.keys, {"target": {"write": "overwrite"}})
     grown(lake, 2)

@@ -106,9 +106,8 @@ class Publisher:
             unfinished = self.examine(plan.publication)
             self._retract(self._outdated(plan))
             self._move(plan.publication, unfinished)
-            for file in plan.publication.content:
-                # The marker will list it (PC-F17).
-                self._verify(file, self._target(file.name))
+            # The marker will list them (PC-F17).
+            self._verify(plan.publication.content)
             self._retire(plan.publication)
             steps.advance(PublicationState.MOVED)
             self.run_policies(plan, owner)
@@ -150,7 +149,7 @@ class Publisher:
             if came or gone or is_marked(self.storage, self.places.partition_root, plan):
                 self._retract([plan.marker_name, plan.former_marker])
             for file in came:
-                self._link_synced(self._target(file.name), f"{self.places.work}/{file.staged}")
+                self._link_synced(self._target(file.name), self._staged(file))
             for file in gone:
                 retired = self._retired(publication, file)
                 if self.storage.length(retired) is not None:
@@ -168,7 +167,7 @@ class Publisher:
         root = self.places.partition_root
         self._retract([plan.marker_name])
         for file in came:
-            self._link_synced(self._target(file.name), f"{self.places.work}/{file.staged}")
+            self._link_synced(self._target(file.name), self._staged(file))
         if self.storage.exists(root):
             self.storage.delete_tree(root)
             self.storage.sync(posixpath.dirname(root))
@@ -184,8 +183,7 @@ class Publisher:
             return
         with self.storage.lock(self.places.lock, owner):
             self._link(self.examine(publication))
-            for file in publication.content:
-                self._verify(file, self._target(file.name))
+            self._verify(publication.content)
             self.table.hold(self.context(publication, pipeline, owner))
 
     def context(
@@ -228,6 +226,9 @@ class Publisher:
             self.storage.link_new(source, target)
         self.storage.sync(folder)
 
+    def _staged(self, file: PublishedFile) -> str:
+        return f"{self.places.work}/{file.staged}"
+
     def _target(self, name: str) -> str:
         return f"{self.places.partition_root}/{name}"
 
@@ -247,20 +248,18 @@ class Publisher:
             StagedFileMissing, FileLengthWrong, FileContentWrong: a file was lost or damaged.
         """
         below(self.places.table_root, publication.partition.path)
+        staged = [self._staged(file) for file in publication.adds]
+        stood = [self._stood(file.name) for file in publication.staying]
+        targets = [self._target(file.name) for file in publication.content]
+        found = self.storage.lengths(dict.fromkeys([*staged, *stood, *targets]))
         for file in publication.staying:
-            is_there = self.storage.length(self._target(file.name)) is not None
-            self._verify(file, self._target(file.name) if is_there else self._stood(file.name))
+            is_there = found[self._target(file.name)] is not None
+            path = self._target(file.name) if is_there else self._stood(file.name)
+            self._check(file, path, found[path])
         return [
             file
             for file in publication.adds
-            if has_to_move(
-                self.storage,
-                f"{self.places.work}/{file.staged}",
-                self._target(file.name),
-                length=file.length,
-                sha256=file.sha256,
-                window=file.window,
-            )
+            if has_to_move(self.storage, found, file, self._staged(file), self._target(file.name))
         ]
 
     def foresee(self, publication: Publication, pipeline: str) -> None:
@@ -301,57 +300,58 @@ class Publisher:
     def _move(self, publication: Publication, unfinished: Sequence[PublishedFile]) -> None:
         self._link(unfinished)
         if self.places.former_root is not None:
-            for file in publication.staying:
-                if not self._stands(file):
-                    self.storage.link_new(self._stood(file.name), self._target(file.name))
+            names = [file.name for file in publication.staying]
+            found = self.storage.lengths(map(self._target, names))
+            lacking = [name for name in names if found[self._target(name)] is None]
+            self.storage.link_all((self._stood(name), self._target(name)) for name in lacking)
             self.storage.sync(self.places.partition_root)
         # The new names are on the disk before an old one is removed: a power cut leaves at least
         # one.
-        for file in publication.adds:
-            self.storage.delete(f"{self.places.work}/{file.staged}")
+        self.storage.delete_all(map(self._staged, publication.adds))
 
     def _link(self, files: Sequence[PublishedFile]) -> None:
         self.storage.make_dirs(self.places.partition_root)
-        for file in files:
-            self.storage.link_new(f"{self.places.work}/{file.staged}", self._target(file.name))
+        self.storage.link_all((self._staged(file), self._target(file.name)) for file in files)
         self.storage.sync(self.places.partition_root)
 
-    def _verify(self, file: PublishedFile, path: str) -> None:
-        """Check that a file exists, as long as it was sealed."""
-        found = self.storage.length(path)
+    def _verify(self, files: Sequence[PublishedFile]) -> None:
+        """Check that files are at their targets, as long as they were sealed."""
+        found = self.storage.lengths([self._target(file.name) for file in files])
+        for file in files:
+            self._check(file, self._target(file.name), found[self._target(file.name)])
+
+    def _check(self, file: PublishedFile, path: str, found: int | None) -> None:
         if found is None:
-            staged = f"{self.places.work}/{file.staged}"
+            staged = self._staged(file)
             raise StagedFileMissing(path=staged, target=path, window=file.window)
         if found != file.length:
             raise FileLengthWrong(path=path, window=file.window, expected=file.length, found=found)
 
     def _retire(self, publication: Publication) -> None:
-        gone, folders = [], set()
-        for file in publication.removes:
-            source, target = self._stood(file.name), self._retired(publication, file)
-            if self.storage.length(source) is None:
-                continue
-            folder = posixpath.dirname(target)
+        moves = [
+            (self._stood(file.name), self._retired(publication, file))
+            for file in publication.removes
+        ]
+        found = self.storage.lengths(path for move in moves for path in move)
+        moves = [(source, target) for source, target in moves if found[source] is not None]
+        folders = sorted({posixpath.dirname(target) for _, target in moves})
+        for folder in folders:
             self.storage.make_dirs(folder)
-            # A crash during the move leaves one file with both names.
-            if self.storage.length(target) is None:
-                self.storage.link_new(source, target)
-            gone.append(source)
-            folders.add(folder)
+        # A crash during the move leaves one file with both names.
+        self.storage.link_all(move for move in moves if found[move[1]] is None)
         # The parts of a joined file, and what an undo sets aside, may count again.
-        for folder in sorted(folders):
+        for folder in folders:
             self.storage.sync(folder)
         if self.places.former_root is not None or self.table is not None:
             return
-        for source in gone:
-            self.storage.delete(source)
+        self.storage.delete_all(source for source, _ in moves)
         if publication.removes:
             self.storage.sync(self.places.partition_root)
 
     def _retired(self, publication: Publication, file: PublishedFile) -> str:
         """Return where a removed file goes: what an undo sets aside may count again."""
         if publication.undone is not None:
-            return f"{self.places.work}/{file.staged}"
+            return self._staged(file)
         return self.places.retired(file.name)
 
     def differences(self, plan: CommitPlan) -> tuple[str, ...]:

@@ -148,6 +148,11 @@ class LocalStorage(LocalFiles):
         except OSError as refused:
             raise refusal(target, refused) from refused
 
+    def link_all(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """Give several files a second name each; see `link_new`."""
+        for source, target in pairs:
+            self.link_new(source, target)
+
     def replace(self, source: str, target: str) -> None:
         """Put a file in the place of another one of the same directory.
 

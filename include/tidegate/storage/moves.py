@@ -7,13 +7,27 @@ from typing import TYPE_CHECKING
 from tidegate.errors import FileContentWrong, FileLengthWrong, StagedFileMissing
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from tidegate.model.publication import StagedFile
     from tidegate.storage.protocol import Storage
 
 
 def has_to_move(
-    storage: Storage, staged: str, target: str, *, length: int, sha256: str, window: int
+    storage: Storage,
+    found: Mapping[str, int | None],
+    file: StagedFile,
+    staged: str,
+    target: str,
 ) -> bool:
     """Return whether a planned file still has to be moved (PC-F20–F26); changes nothing.
+
+    Args:
+        storage: that has both places.
+        found: path → size of the file there, of both places and perhaps others.
+        file: as it was sealed.
+        staged: where it was staged.
+        target: where it belongs.
 
     Returns:
         True if it has to be moved, False if it is at its target.
@@ -23,14 +37,14 @@ def has_to_move(
         FileLengthWrong: one of the two is not as long as sealed (PC-F21, F23, F26).
         FileContentWrong: both exist, and the target has other bytes (PC-F25).
     """
-    here, there = storage.length(staged), storage.length(target)
+    here, there = found[staged], found[target]
     if here is None and there is None:
-        raise StagedFileMissing(path=staged, target=target, window=window)
-    for path, found in ((staged, here), (target, there)):
-        if found is not None and found != length:
-            raise FileLengthWrong(path=path, window=window, expected=length, found=found)
+        raise StagedFileMissing(path=staged, target=target, window=file.window)
+    for path, size in ((staged, here), (target, there)):
+        if size is not None and size != file.length:
+            raise FileLengthWrong(path=path, window=file.window, expected=file.length, found=size)
     if here is not None and there is not None:
         found_hash = storage.sha256(target)
-        if found_hash != sha256:
-            raise FileContentWrong(path=target, expected=sha256, found=found_hash)
+        if found_hash != file.sha256:
+            raise FileContentWrong(path=target, expected=file.sha256, found=found_hash)
     return there is None

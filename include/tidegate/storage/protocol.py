@@ -97,6 +97,13 @@ class Storage(Hashable, Protocol):
         """Give a file a second name, which must be free."""
         ...
 
+    def link_all(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """Give several files a second name each; see `link_new`.
+
+        Who asks has found that the names are free, and holds a lock that keeps them so.
+        """
+        ...
+
     def replace(self, source: str, target: str) -> None:
         """Put a file in the place of another one; the name always has one of them."""
         ...

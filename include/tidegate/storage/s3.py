@@ -15,6 +15,7 @@ from tidegate.storage.addresses import named
 from tidegate.storage.s3_client import MISSING, client_errors, code_of, refusal, refusals_named
 from tidegate.storage.s3_files import S3Files
 from tidegate.storage.s3_lease import S3Lease, check_leases
+from tidegate.storage.s3_threads import side_by_side
 from tidegate.storage.s3_writing import PARTS, WRITER, NewObject, complete_new, writer_of
 
 if TYPE_CHECKING:
@@ -80,29 +81,25 @@ class S3Storage(S3Files):
             FileExistsAlready: the name is taken.
         """
         check_leases()
-        found = self._head(source)
-        if found is None:
-            raise SourceFileGone(path=source)
-        writer = os.urandom(8).hex()
         with refusals_named(target):
             # Not every store knows the condition for copies.
             if writer_of(self.calls, target) is not None:
                 raise FileExistsAlready(path=target)
-        size = int(found["ContentLength"])
-        if size > _COPIED_WHOLE:
-            self._copy_parts(source, target, size, writer)
-            return
-        same = {"CopySourceIfMatch": found["ETag"]} if "ETag" in found else {}
-        with refusals_named(target):
-            self.calls.copy(
-                source,
-                target,
-                **same,
-                Metadata={WRITER: writer},
-                MetadataDirective="REPLACE",
-            )
+        self._copy(source, target)
 
-    def _copy_parts(self, source: str, target: str, size: int, writer: str) -> None:
+    def _copy(self, source: str, target: str) -> None:
+        try:
+            self.calls.copy(source, target)
+        except client_errors() as refused:
+            if code_of(refused) in MISSING:
+                raise SourceFileGone(path=source) from refused
+            size = self.length(source)
+            if size is None or size <= _COPIED_WHOLE:
+                raise refusal(target, refused) from refused
+            self._copy_parts(source, target, size)
+
+    def _copy_parts(self, source: str, target: str, size: int) -> None:
+        writer = os.urandom(8).hex()
         step = max(_COPIED_PART, -(-size // PARTS))
         with refusals_named(target):
             upload = self.calls.begin_upload(target, {WRITER: writer})
@@ -116,6 +113,11 @@ class S3Storage(S3Files):
     def link_new(self, source: str, target: str) -> None:
         """Give an object a second name, by a copy: the old name is deleted afterwards (PC-F38)."""
         self.copy_new(source, target)
+
+    def link_all(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """Give several objects a second name each, side by side; see `Storage`."""
+        check_leases()
+        side_by_side(lambda pair: self._copy(*pair), pairs)
 
     def replace(self, source: str, target: str) -> None:
         """Put an object in the place of another one; the name always has one of them.

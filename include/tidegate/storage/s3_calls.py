@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 _DELETED_AT_ONCE = 1000
+_TIMES = 3
+_WAIT = 0.1
+"""Seconds."""
 
 
 @dataclass(frozen=True)
@@ -34,15 +37,43 @@ class S3Calls:
         found: dict[str, Any] = self._client.get_object(**_name(path), **options)
         return found
 
-    def pages(self, path: str, *, deep: bool, most: int | None = None) -> Iterator[dict[str, Any]]:
+    def content(self, path: str, **options: Any) -> tuple[bytes, dict[str, Any]]:
+        """Read an object, or a range of it, and return what came with it.
+
+        The client asks again for what is not answered, but not for what breaks off half way.
+        """
+        from botocore.exceptions import HTTPClientError
+        from tenacity import (
+            Retrying,
+            retry_if_exception_type,
+            stop_after_attempt,
+            wait_random_exponential,
+        )
+
+        again: Retrying = Retrying(
+            retry=retry_if_exception_type(HTTPClientError),
+            stop=stop_after_attempt(_TIMES),
+            wait=wait_random_exponential(multiplier=_WAIT, max=1),
+            reraise=True,
+        )
+        return again(self._content, path, **options)
+
+    def _content(self, path: str, **options: Any) -> tuple[bytes, dict[str, Any]]:
+        answer = self.get(path, **options)
+        return bytes(answer["Body"].read()), answer
+
+    def first(self, path: str) -> str | None:
+        """Return the first key that begins with that of an address; None if none does."""
+        bucket, key = named(path)
+        found = self._client.list_objects_v2(Bucket=bucket, Prefix=key, MaxKeys=1)
+        return next((str(item["Key"]) for item in found.get("Contents", [])), None)
+
+    def pages(self, path: str, *, deep: bool) -> Iterator[dict[str, Any]]:
         """List the objects below an address, and unless it is `deep`, the names below it."""
         bucket, key = named(path)
         asked: dict[str, Any] = {"Bucket": bucket, "Prefix": f"{key}/" if key else ""}
         if not deep:
             asked["Delimiter"] = "/"
-        if most is not None:
-            yield self._client.list_objects_v2(**asked, MaxKeys=most)
-            return
         yield from self._client.get_paginator("list_objects_v2").paginate(**asked)
 
     def has_bucket(self, bucket: str) -> None:

@@ -7,21 +7,26 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tidegate.errors import SourceFileGone
 from tidegate.storage.addresses import named, normal
 from tidegate.storage.s3_calls import S3Calls
 from tidegate.storage.s3_client import MISSING, client_errors, code_of, refusals_named
 from tidegate.storage.s3_input import S3Input
+from tidegate.storage.s3_threads import side_by_side
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping
+    from collections.abc import Callable, Hashable, Iterable, Mapping
     from datetime import datetime
 
     import pyarrow as pa
 
+_Found = TypeVar("_Found")
+
 _HASH_CHUNK = 1 << 20
+_ASKED_ONE_BY_ONE = 4
+"""The most files of a directory that are not worth to list it: it may have many others."""
 
 
 @dataclass(frozen=True)
@@ -40,9 +45,8 @@ class S3Files:
         Raises:
             SourceFileGone: there is none.
         """
-        found = self._found(path, lambda: self.calls.get(path))
-        with refusals_named(path):
-            return bytes(found["Body"].read())
+        content, _ = self._found(path, lambda: self.calls.content(path))
+        return content
 
     def open_input(self, path: str) -> pa.NativeFile:
         """Open an object for reading ranges of it.
@@ -52,19 +56,17 @@ class S3Files:
         """
         import pyarrow as pa
 
-        found = self._head(path)
-        if found is None:
-            raise FileNotFoundError(path)
-        return pa.PythonFile(
-            S3Input(self.calls, path, found["ContentLength"], found.get("ETag")), "r"
-        )
+        return pa.PythonFile(S3Input(self.calls, path), "r")
 
     def exists(self, path: str) -> bool:
         """Return whether there is an object, or one below a directory of this name."""
-        if self._head(path) is not None:
-            return True
+        key = named(path).key
         with refusals_named(path):
-            return any(page.get("KeyCount") for page in self.calls.pages(path, deep=True, most=1))
+            first = self.calls.first(path)
+            if first is None or first == key or first.startswith(f"{key}/"):
+                return first is not None
+            # Another name begins with this one, and comes before what is below it.
+            return self.calls.first(f"{path}/") is not None
 
     def length(self, path: str) -> int | None:
         """Return an object's size in bytes, None if there is none."""
@@ -78,8 +80,8 @@ class S3Files:
         for path in paths:
             folders.setdefault(path.rpartition("/")[0], []).append(path)
         for folder, names in folders.items():
-            if len(names) == 1:
-                found[names[0]] = self.length(names[0])
+            if len(names) <= _ASKED_ONE_BY_ONE:
+                found.update(zip(names, side_by_side(self.length, names), strict=True))
                 continue
             there = {f"{folder}/{name}": size for name, size in self._sizes(folder)}
             found.update((name, there.get(name)) for name in names)
@@ -154,12 +156,11 @@ class S3Files:
                     return None
                 raise
 
-    def _found(self, path: str, ask: Any) -> dict[str, Any]:
+    def _found(self, path: str, ask: Callable[[], _Found]) -> _Found:
         with refusals_named(path):
             try:
-                found: dict[str, Any] = ask()
+                return ask()
             except client_errors() as refused:
                 if code_of(refused) in MISSING:
                     raise SourceFileGone(path=path) from refused
                 raise
-            return found

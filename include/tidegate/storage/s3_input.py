@@ -12,6 +12,8 @@ from tidegate.storage.s3_client import MISSING, client_errors, code_of, refusal
 if TYPE_CHECKING:
     from tidegate.storage.s3_calls import S3Calls
 
+_WITHOUT_RANGE = frozenset({"416", "InvalidRange"})
+"""What a store says of a range of an object without a byte."""
 _CHANGED = frozenset({"412", "PreconditionFailed"})
 _LEAST_READ = 64 << 10
 """Bytes that are fetched at least: footers and headers are read in many small steps."""
@@ -23,22 +25,25 @@ class S3Input(io.RawIOBase):
     Failure: what goes wrong is an `OSError`, with the number that a disk would give, so that
     readers name the file as they do for one of a disk.
 
+    Opening it fetches its last bytes, which most formats begin with. What is read afterwards is of
+    the same object, or refused.
+
     Args:
         calls: to the store.
         path: of the object.
-        size: its bytes.
-        tag: which object it is; another one of its name is not read. None: the store has none.
+
+    Raises:
+        OSError: it cannot be read; a `FileNotFoundError` if there is none.
     """
 
-    def __init__(self, calls: S3Calls, path: str, size: int, tag: str | None) -> None:
+    def __init__(self, calls: S3Calls, path: str) -> None:
         super().__init__()
         self._calls = calls
         self._path = path
-        self._size = size
-        self._tag = tag
+        self._tag: str | None = None
         self._position = 0
-        self._kept = b""
-        self._kept_at = 0
+        self._kept, self._size = self._end()
+        self._kept_at = self._size - len(self._kept)
 
     def size(self) -> int:
         """Return the bytes of the object."""
@@ -94,12 +99,24 @@ class S3Input(io.RawIOBase):
         self._kept_at = first
         return self._kept[start - first : start - first + wanted]
 
+    def _end(self) -> tuple[bytes, int]:
+        """Fetch the last bytes; return them, and the size of the object."""
+        try:
+            content, answer = self._calls.content(self._path, Range=f"bytes=-{_LEAST_READ}")
+        except client_errors() as refused:
+            if code_of(refused) in _WITHOUT_RANGE:
+                return b"", 0
+            raise self._as_of_a_disk(refused) from refused
+        self._tag = answer.get("ETag")
+        # Without a range the store gave all of it.
+        size = str(answer.get("ContentRange") or f"/{len(content)}").rpartition("/")[2]
+        return content, int(size)
+
     def _fetched(self, start: int, wanted: int) -> bytes:
         try:
             span = {"Range": f"bytes={start}-{start + wanted - 1}"}
             same = {} if self._tag is None else {"IfMatch": self._tag}
-            answer = self._calls.get(self._path, **span, **same)
-            content = bytes(answer["Body"].read())
+            content, _ = self._calls.content(self._path, **span, **same)
         except client_errors() as refused:
             raise self._as_of_a_disk(refused) from refused
         if len(content) != wanted:

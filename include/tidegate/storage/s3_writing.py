@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import Future, ThreadPoolExecutor
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from tidegate.errors import FileExistsAlready
@@ -16,8 +14,11 @@ from tidegate.storage.s3_client import (
     refusal,
     refusals_named,
 )
+from tidegate.storage.s3_threads import threads
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
+
     from tidegate.storage.s3_calls import S3Calls
 
 PART_BYTES = 8 << 20
@@ -26,15 +27,8 @@ PARTS = 10_000
 _SAME_SIZE = 1_000
 """After so many parts they become twice as large, so that 10,000 hold 80 GiB and far more."""
 _SENT_AT_ONCE = 2
-_THREADS = 8
 WRITER = "tidegate-writer"
 """Metadata of an object: a random text, by which its writer knows it where no answer came."""
-
-
-@lru_cache(maxsize=1)
-def _senders(process: int) -> ThreadPoolExecutor:
-    """Start threads once per process: a fork has none of those that its parent had."""
-    return ThreadPoolExecutor(_THREADS, thread_name_prefix=f"tidegate-s3-{process}")
 
 
 def part_bytes(number: int) -> int:
@@ -130,7 +124,7 @@ class NewObject:
         for part in self._parts[-_SENT_AT_ONCE:-1]:
             part.result()
         number = len(self._parts) + 1
-        self._parts.append(_senders(os.getpid()).submit(self._sent, number, content))
+        self._parts.append(threads().submit(self._sent, number, content))
 
     def _sent(self, number: int, content: bytes) -> str:
         with refusals_named(self._path):

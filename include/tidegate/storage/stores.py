@@ -129,6 +129,12 @@ class Stores:
         """See `Storage`."""
         self._of(source).link_new(source, target)
 
+    def link_all(self, pairs: Iterable[tuple[str, str]]) -> None:
+        """See `Storage`; all of them are in one store."""
+        linked = [*pairs]
+        if linked:
+            self._of(linked[0][0]).link_all(linked)
+
     def replace(self, source: str, target: str) -> None:
         """See `Storage`."""
         self._of(source).replace(source, target)

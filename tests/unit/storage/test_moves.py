@@ -13,6 +13,7 @@ from tidegate.errors import (
     FileLengthWrong,
     StagedFileMissing,
 )
+from tidegate.model.publication import StagedFile
 from tidegate.storage import LocalStorage, has_to_move
 
 if TYPE_CHECKING:
@@ -26,7 +27,10 @@ SHA = hashlib.sha256(CONTENT).hexdigest()
 
 def is_to_move(folder: Path) -> bool:
     staged, target = str(folder / "staged"), str(folder / "target")
-    return has_to_move(LocalStorage(), staged, target, length=len(CONTENT), sha256=SHA, window=7)
+    storage = LocalStorage()
+    found = storage.lengths([staged, target])
+    file = StagedFile("part", len(CONTENT), SHA, 1, 7, "plan", "staged")
+    return has_to_move(storage, found, file, staged, target)
 
 
 def test_has_to_move_staged_only_has_to_move(tmp_path: Path) -> None:
