@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
+from typing import Any
 
+from airflow.sdk import BaseHook
 from airflow.sdk.exceptions import AirflowException, AirflowRuntimeError
 
-from tidegate.config import Connection, PipelineConfig
+from tidegate.config import Connection, PipelineConfig, lend_connection
 
 
 def find(name: str) -> Connection | None:
@@ -22,7 +24,17 @@ def find(name: str) -> Connection | None:
     except (AirflowException, AirflowRuntimeError) as refused:
         logging.getLogger(__name__).debug("no connection %s: %s", name, refused)
         return None
+    return _read(found)
+
+
+def _read(found: Any) -> Connection:
     return Connection(found.login, found.password, found.extra_dejson)
+
+
+async def lend(name: str) -> None:
+    """Let what runs in this process use a connection, where only its event loop may ask for it."""
+    found = await BaseHook.aget_connection(name)
+    lend_connection(name, _read(found))
 
 
 def driver_variables(config: PipelineConfig) -> dict[str, str]:

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from airflow.triggers.base import BaseTrigger, TriggerEvent
 
+from tidegate.config import S3Config
 from tidegate.errors import TerminalError, TransientError
-from tidegate.storage import LocalStorage
+from tidegate.storage import Stores
 from tidegate.target.standing import read_partition_path, standing_revision
+from tidegate_airflow.connections import lend
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -34,6 +36,13 @@ class Awaited:
     min_revision: int
     marker: str | None = None
     """The only name that its marker may have."""
+    connection: str | None = None
+    """Id of the Airflow connection by which its store is reached."""
+
+    @property
+    def storage(self) -> Stores:
+        """Reaches the table."""
+        return Stores.of(S3Config(connection=self.connection))
 
     def found(self) -> StandingRevision | None:
         """Return what stands in the partition, whichever revision it is; blocks.
@@ -44,7 +53,7 @@ class Awaited:
             MarkerInvalid: what stands there is no marker of Tidegate.
         """
         partition = read_partition_path(self.partition)
-        return standing_revision(LocalStorage(), self.table, partition, self.marker)
+        return standing_revision(self.storage, self.table, partition, self.marker)
 
     def is_met(self, found: StandingRevision | None) -> bool:
         """Return whether it is what somebody waits for."""
@@ -81,6 +90,9 @@ class MarkerTrigger(BaseTrigger):
         """Sleep, look, and fire; the task has just looked itself."""
         while True:
             await asyncio.sleep(self.poll_seconds)
+            if self.awaited.connection is not None:
+                # At each look, because its credentials may have been renewed.
+                await lend(self.awaited.connection)
             event = await asyncio.to_thread(self.look)
             if event is not None:
                 yield TriggerEvent(event)  # type: ignore[no-untyped-call]

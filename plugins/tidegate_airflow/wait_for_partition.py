@@ -5,14 +5,17 @@ It knows the table by its path alone: the team that waits needs no pipeline file
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from airflow.sdk import BaseSensorOperator
 
+from tidegate.config import ask_airflow
 from tidegate.errors import TerminalError, TidegateError, TransientError, WaitInvalid
-from tidegate.storage import LocalStorage
+from tidegate.storage import is_object
 from tidegate.target.standing import StandingRevision, check_keys, read_partition_path
+from tidegate_airflow.connections import find
 from tidegate_airflow.failures import RETRY_POLICY
 from tidegate_airflow.marker_trigger import Awaited, MarkerTrigger
 from tidegate_airflow.skips import skipped
@@ -32,12 +35,15 @@ class WaitForPartition(BaseSensorOperator):
     counts again when the next one stands.
 
     Args:
-        table: the table root, as `target.path` in the pipeline file; templated.
+        table: the table root, as `target.path` in the pipeline file: a path, or the address of
+            objects (`s3://bucket/prefix`); templated.
         partition: its path below the table, such as `dt={{ ds }}/region=eu`; `all` for a table
             without partitions; templated.
         min_revision: the first revision that will do, 1 or more; templated.
         marker: the only name that the marker may have, for a table that has others beside it;
             templated.
+        connection: id of the Airflow connection of type `aws` by which a store is reached, if what
+            AWS's own tools find does not; templated.
         kwargs: as for every sensor; `poke_interval` is the time between two looks.
 
     Returns:
@@ -51,7 +57,7 @@ class WaitForPartition(BaseSensorOperator):
         AirflowSensorTimeout: it did not come in time.
     """
 
-    template_fields: Sequence[str] = ("table", "partition", "min_revision", "marker")
+    template_fields: Sequence[str] = ("table", "partition", "min_revision", "marker", "connection")
     ui_color = "#dbeaf7"
 
     def __init__(
@@ -61,6 +67,7 @@ class WaitForPartition(BaseSensorOperator):
         partition: str,
         min_revision: int | str = 1,
         marker: str | None = None,
+        connection: str | None = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -69,12 +76,14 @@ class WaitForPartition(BaseSensorOperator):
         self.partition = partition
         self.min_revision = min_revision
         self.marker = marker
+        self.connection = connection
         if all(_is_known(value) for value in (table, partition, min_revision)):
             # Refused when the DAG is parsed; what templates make is known when the task runs.
             self._awaited()
 
     def execute(self, context: Context) -> dict[str, Any]:  # noqa: ARG002 (Airflow's signature)
         """Look, and wait if it is not there yet."""
+        ask_airflow(find)
         try:
             awaited = self._awaited()
             found, reason = self._look(awaited)
@@ -101,7 +110,7 @@ class WaitForPartition(BaseSensorOperator):
             found = awaited.found()
             if found is None:
                 partition = read_partition_path(awaited.partition)
-                check_keys(LocalStorage(), awaited.table, partition)
+                check_keys(awaited.storage, awaited.table, partition)
         except TransientError as silent:
             # It is looked at again, as anything else that may come.
             return None, str(silent)
@@ -109,13 +118,15 @@ class WaitForPartition(BaseSensorOperator):
 
     def _awaited(self) -> Awaited:
         table = str(self.table)
-        if not table.startswith("/"):
-            self._refuse("table", table, "the absolute path of a published table")
+        if not (table.startswith("/") or is_object(table)):
+            expected = "the absolute path of a published table, or its address `s3://…`"
+            self._refuse("table", table, expected)
         revision = str(self.min_revision)
         if not revision.isdecimal() or int(revision) < 1:
             self._refuse("min_revision", revision, "a whole number, 1 or more")
         partition = str(read_partition_path(str(self.partition)))
-        return Awaited(table.rstrip("/"), partition, int(revision), self.marker or None)
+        asked = Awaited(table.rstrip("/"), partition, int(revision), self.marker or None)
+        return replace(asked, connection=self.connection or None)
 
     def _refuse(self, argument: str, found: str, expected: str) -> NoReturn:
         raise WaitInvalid(task=self.task_id, argument=argument, expected=expected, found=found)

@@ -16,6 +16,7 @@ from airflow.sdk import DAG
 from airflow.sdk.exceptions import AirflowSensorTimeout, AirflowSkipException, TaskDeferred
 
 from airflow_runs import states, tries
+from s3_servers import KEY, SECRET, moto_server
 from small_lake import SmallLake, known, load, publish
 from tidegate.errors import (
     MarkerInvalid,
@@ -170,14 +171,15 @@ def test_look_of_the_trigger_reads_no_other_partition(
 ) -> None:
     trigger = deferred(sensor(published.target, min_revision=2)).trigger
     looked = []
-    listing = LocalStorage.list_files
+    listing = LocalStorage.list_names
     monkeypatch.setattr(
-        LocalStorage, "list_files", lambda self, root: looked.append(root) or listing(self, root)
+        LocalStorage, "list_names", lambda self, root: looked.append(root) or listing(self, root)
     )
 
     trigger.look()
 
-    assert looked == [f"{published.target}/dt=2026-02-01"]
+    partition = f"{published.target}/dt=2026-02-01"
+    assert set(looked) <= {partition, f"{partition}/_revisions"}
 
 
 def test_trigger_leaves_the_loop_to_others_while_a_disk_does_not_answer(
@@ -214,7 +216,7 @@ def test_trigger_waits_on_when_a_look_fails_for_a_moment(
         raise silent
 
     with monkeypatch.context() as patch, caplog.at_level(logging.INFO, "tidegate_airflow"):
-        patch.setattr(LocalStorage, "list_files", fails)
+        patch.setattr(LocalStorage, "list_names", fails)
         assert isinstance(deferred(sensor(published.target)).trigger, MarkerTrigger)
         assert trigger.look() is None
         assert trigger.look() is None
@@ -313,7 +315,7 @@ def test_right_that_is_missing_fails_with_its_name(
     def fails(_self: LocalStorage, _root: str) -> list[str]:
         raise denied
 
-    monkeypatch.setattr(LocalStorage, "list_files", fails)
+    monkeypatch.setattr(LocalStorage, "list_names", fails)
 
     with pytest.raises(StorageDenied):
         sensor(published.target).execute({})
@@ -369,3 +371,38 @@ def test_what_is_wrong_is_not_tried_again(
 
     assert states(run)["wait_for_orders"] == "failed"
     assert tries(run)["wait_for_orders"] == 1
+
+
+@pytest.mark.parametrize("layout", ["in_place", "revisions"])
+def test_partition_in_a_store_is_waited_for_by_a_connection(
+    layout: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAKE_KEY", KEY)
+    monkeypatch.setenv("LAKE_SECRET", SECRET)
+    with moto_server() as server:
+        said = {"conn_type": "aws", "login": KEY, "password": SECRET}
+        more = {"endpoint_url": server.endpoint, "region_name": "us-east-1"}
+        monkeypatch.setenv("AIRFLOW_CONN_LAKE", json.dumps({**said, "extra": more}))
+        table = f"{server.bucket()}/published/orders"
+        reached = {"connection": "lake"}
+        lake = SmallLake(
+            tmp_path / "lake",
+            keys={"target": {"path": table, "layout": layout}, "s3": reached},
+        )
+        lake.commit({1: 3, 2: 1})
+        load(lake.pipeline(), until=known(5))
+
+        waiting = WaitForPartition(
+            task_id="wait",
+            table=table,
+            partition="dt=2026-02-01",
+            connection="lake",
+            poke_interval=0.1,
+        )
+        asked = deferred(waiting)
+        publish(lake.pipeline())
+        path, given = asked.trigger.serialize()
+        event = fired(import_string(path)(**given))
+
+        assert waiting.resume({}, event)["rows"] == 3
+        assert waiting.execute({})["revision"] == 1

@@ -8,7 +8,12 @@ from tidegate.config.commit import (
     GateConfig,
     PartitionTimeConfig,
 )
-from tidegate.config.connections import Connection, airflow_connection, ask_airflow
+from tidegate.config.connections import (
+    Connection,
+    airflow_connection,
+    ask_airflow,
+    lend_connection,
+)
 from tidegate.config.environment import (
     has_postgres,
     home,
@@ -110,6 +115,7 @@ __all__ = [
     "ledger_note",
     "ledger_of_home",
     "ledger_url",
+    "lend_connection",
     "lend_values",
     "lies_inside",
     "load_pipeline",

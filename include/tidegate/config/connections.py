@@ -28,6 +28,7 @@ class Connection:
 
 
 Asked = Callable[[str], Connection | None]
+_lent: dict[str, Connection] = {}
 _askers: list[Asked] = []
 """Ways to find a connection that only a process of Airflow has."""
 
@@ -35,6 +36,11 @@ _askers: list[Asked] = []
 def ask_airflow(asker: Asked) -> None:
     """Find connections by Airflow's own means first; called where Airflow runs."""
     _askers[:] = [asker]
+
+
+def lend_connection(name: str, connection: Connection) -> None:
+    """Let this process use a connection that it does not find itself."""
+    _lent[name] = connection
 
 
 def airflow_connection(name: str, key: str) -> Connection:
@@ -54,6 +60,8 @@ def airflow_connection(name: str, key: str) -> Connection:
     variable = f"{_PREFIX}{name.upper()}"
     text = os.environ.get(variable)
     read = _read(text) if text is not None else None
+    if read is None and name in _lent:
+        return _lent[name]
     if read is None:
         raise SecretMissing(name=variable, key=key, host=socket.gethostname(), process=os.getpid())
     return read

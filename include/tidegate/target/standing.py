@@ -16,7 +16,9 @@ from tidegate.errors import (
     SourceFileGone,
 )
 from tidegate.model.partition import DEFAULT_NAME, UNPARTITIONED_KEY, Partition, unescape
+from tidegate.model.revision_folder import REVISIONS
 from tidegate.model.wire import Value
+from tidegate.target.layouts import revision_folders
 from tidegate.target.marker import USUAL_NAME, is_hidden, pipeline_of_marker, read_marker
 
 if TYPE_CHECKING:
@@ -69,13 +71,19 @@ def standing_revision(
         MarkerInvalid: the file with the marker's name is not a marker of Tidegate.
     """
     folder = posixpath.join(table, partition.path).rstrip("/")
-    names = [name for name in storage.list_files(folder) if "/" not in name and is_hidden(name)]
-    found = [
-        read
-        for name in names
-        if marker in {None, name}
-        and (read := _read(storage, f"{folder}/{name}", strict=name in {marker, USUAL_NAME}))
-    ]
+    found: list[StandingRevision] = []
+    # The directory of the partition itself, or those of single revisions, the newest first.
+    for place in (folder, *revision_folders(storage, folder)):
+        names = [name for name in storage.list_names(place) if is_hidden(name)]
+        found += [
+            read
+            for name in names
+            if marker in {None, name}
+            and name != REVISIONS
+            and (read := _read(storage, f"{place}/{name}", strict=name in {marker, USUAL_NAME}))
+        ]
+        if place != folder and found:
+            break
     if not found and not storage.exists(table):
         raise PublishedTableMissing(root=table, found="nothing")
     return max(found, key=lambda read: read.revision, default=None)

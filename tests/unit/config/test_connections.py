@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tidegate.config import connections
-from tidegate.config.connections import Connection, airflow_connection, ask_airflow
+from tidegate.config.connections import (
+    Connection,
+    airflow_connection,
+    ask_airflow,
+    lend_connection,
+)
 from tidegate.errors import SecretMissing
 from tidegate.storage import S3Options
 
@@ -14,6 +19,13 @@ JSON = (
     '{"conn_type": "aws", "login": "the/key", "password": "the+secret", '
     '"extra": {"region_name": "eu", "endpoint_url": "http://store:9"}}'
 )
+
+
+@pytest.fixture(autouse=True)
+def _of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What other tests of this process said is not known here."""
+    monkeypatch.setattr(connections, "_askers", [])
+    monkeypatch.setattr(connections, "_lent", {})
 
 
 @pytest.mark.parametrize("text", [URI, JSON])
@@ -39,10 +51,17 @@ def test_connection_that_cannot_be_found_is_named(
 
 
 def test_airflow_is_asked_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "_askers", [])
     monkeypatch.setenv("AIRFLOW_CONN_LAKE", URI)
     known = Connection("a", "b")
     ask_airflow({"lake": known}.get)
 
     assert airflow_connection("lake", "s3.connection") is known
     assert repr(known) == "Connection(login='a')"
+
+
+def test_connection_that_was_lent_is_the_last_resort(monkeypatch: pytest.MonkeyPatch) -> None:
+    lend_connection("lake", Connection("lent"))
+
+    assert airflow_connection("lake", "s3.connection").login == "lent"
+    monkeypatch.setenv("AIRFLOW_CONN_LAKE", URI)
+    assert airflow_connection("lake", "s3.connection").login == "the/key"

@@ -152,3 +152,14 @@ def test_partition_that_may_still_come_is_let_pass(tmp_path: Path) -> None:
     mark(tmp_path / "dt=2026-02-01" / "region=eu")
 
     check_keys(storage, str(tmp_path), two)
+
+
+def test_revision_with_a_directory_of_its_own_is_found_newest_first(tmp_path: Path) -> None:
+    partition = tmp_path / "dt=2026-02-01"
+    for number in (1, 2):
+        mark(partition / "_revisions" / f"{number:06d}-abc", revision=number)
+    # One that is under way has no marker yet.
+    (partition / "_revisions" / "000003-abc").mkdir()
+
+    assert found(tmp_path).revision == 2
+    check_keys(LocalStorage(), str(tmp_path), DAY)
