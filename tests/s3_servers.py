@@ -113,8 +113,14 @@ def moto_server() -> Iterator[S3Server]:
 
 
 @contextlib.contextmanager
-def gateway_server(folder: Path) -> Iterator[S3Server]:
-    """Run versitygw over a directory."""
+def gateway_server(folder: Path, *, beside: bool = True) -> Iterator[S3Server]:
+    """Run versitygw over a directory.
+
+    Args:
+        folder: its own, which does not exist yet.
+        beside: whether what it knows of objects is beside the buckets; else it is in attributes of
+            the files, and copied with them.
+    """
     if not GATEWAY.exists():
         pytest.skip("`make setup-s3` has not built versitygw")
     port = _free_port()
@@ -122,8 +128,8 @@ def gateway_server(folder: Path) -> Iterator[S3Server]:
     buckets.mkdir(parents=True)
     more.mkdir()
     command = [str(GATEWAY), "--port", f"127.0.0.1:{port}", "--region", REGION]
-    command += ["--access", KEY, "--secret", SECRET, "--quiet"]
-    with _running([*command, "posix", "--sidecar", str(more), str(buckets)], port):
+    command += ["--access", KEY, "--secret", SECRET, "--quiet", "posix"]
+    with _running([*command, *(["--sidecar", str(more)] if beside else []), str(buckets)], port):
         yield S3Server("versitygw", port, buckets)
 
 

@@ -21,7 +21,9 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 from sqlalchemy import event
 
-from tidegate.storage import LocalStorage, OsCalls
+from tidegate.storage import LocalStorage, OsCalls, S3Options, Stores
+from tidegate.storage.s3 import S3Storage
+from tidegate.storage.s3_calls import S3Calls
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -31,6 +33,16 @@ if TYPE_CHECKING:
 CHANGES = ("INSERT", "UPDATE", "DELETE", "CREATE", "ALTER", "DROP")
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _LOOKS = {"scan", "status"}
+_REQUESTS = {
+    "abort_upload",
+    "begin_upload",
+    "complete_upload",
+    "copy",
+    "delete",
+    "delete_many",
+    "put",
+    "upload_part",
+}
 _WATCHED = {
     "os.mkdir",
     "os.rmdir",
@@ -115,9 +127,37 @@ class StoppingCalls(OsCalls):
         return (OsCalls, ())
 
 
+@dataclass(frozen=True)
+class StoppingRequests(S3Calls):
+    """`S3Calls` with each request numbered that changes something."""
+
+    stopper: Stopper = field(default_factory=Stopper, hash=False, compare=False)
+
+    def __getattribute__(self, name: str) -> Any:
+        """Number the requests that change something."""
+        found = super().__getattribute__(name)
+        if name not in _REQUESTS:
+            return found
+
+        def numbered(*arguments: Any, **options: Any) -> Any:
+            with self.stopper.change(f"{name} {arguments[0]}"):
+                return found(*arguments, **options)
+
+        return numbered
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Leave numbering behind when a task takes this elsewhere: the driver is counted."""
+        return (S3Calls, (self.options,))
+
+
 def stopping_storage(stopper: Stopper) -> LocalStorage:
     """Give a storage that numbers its changes."""
     return LocalStorage(StoppingCalls(stopper))
+
+
+def stopping_stores(stopper: Stopper, disk: LocalStorage, options: S3Options) -> Stores:
+    """Give a store that numbers its changes, beside a disk that does."""
+    return Stores(disk, S3Storage(StoppingRequests(options, stopper)))
 
 
 def watch_database(engine: sa.Engine, stopper: Stopper) -> None:

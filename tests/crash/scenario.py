@@ -146,6 +146,8 @@ class Scenario:
     """Partition that somebody has to approve."""
     many: int = MANY_PARTITIONS
     """From how many partitions of a sub-split on its rows are handed on to be assembled."""
+    in_store: bool = False
+    """Whether the target is in a store, of which the root of a life is a bucket."""
 
 
 APPENDS = Scenario(make_source, PIPELINE, ("hold", "quarantine"), 2, HELD)
@@ -157,6 +159,24 @@ def apart(scenario: Scenario) -> Scenario:
     by_day = "partition_by: {{dt: day(at)}}"
     assert by_day in scenario.file
     return replace(scenario, file=scenario.file.replace(by_day, f"{by_day}\n  layout: revisions"))
+
+
+BUCKET = "lives"
+_REACHED = """
+s3:
+  endpoint: "${{env:TIDEGATE_TEST_ENDPOINT}}"
+  region: us-east-1
+  access_key: "${{env:TIDEGATE_TEST_KEY}}"
+  secret_key: "${{env:TIDEGATE_TEST_SECRET}}"
+"""
+
+
+def in_store(scenario: Scenario) -> Scenario:
+    """Give a scenario whose target is in a store."""
+    on_disk = "path: {root}/published/orders"
+    assert on_disk in scenario.file
+    file = scenario.file.replace(on_disk, f"path: s3://{BUCKET}/published/orders") + _REACHED
+    return replace(scenario, file=file, in_store=True)
 
 
 @dataclass(frozen=True)

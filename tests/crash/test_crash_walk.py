@@ -34,6 +34,7 @@ from crash.replaced_rows import OVERWRITES, UPSERTED, UPSERTS
 from crash.scenario import APPENDS, DAY_1, Life, ending, exchanged
 from crash.scenario import ASSEMBLED as ASSEMBLED_ROWS
 from crash.unsynced import UNSYNCED
+from s3_servers import GATEWAY
 from tidegate import read_committed
 
 if TYPE_CHECKING:
@@ -45,6 +46,8 @@ CHANGES = ("--scenario", "changes")
 OVERWRITING = ("--scenario", "overwrites")
 PARTITIONS = ("--scenario", "partitions")
 UPSERTING = ("--scenario", "upserts")
+STORE = ("--scenario", "appends-in-store")
+IN_STORE = (pytest.mark.skipif(not GATEWAY.exists(), reason="`make setup-s3` was not run"),)
 IN_TURN = ("--cut", "none", "--cut", "lost", "--cut", "gone", "--cut", "doubled")
 
 
@@ -96,6 +99,22 @@ def said(walkers: list[subprocess.Popen[str]]) -> tuple[list[int], str]:
             for of in ("appends", "overwrites", "upserts")
             for name, cut in (("copied", ()), ("cut", IN_TURN))
         ),
+        pytest.param(149, STORE, marks=IN_STORE, id="in a store"),
+        pytest.param(
+            167,
+            ("--scenario", "upserts-apart-in-store", "--kill", "after"),
+            marks=IN_STORE,
+            id="upserts apart in a store, killed after",
+        ),
+        *(
+            pytest.param(
+                3,
+                ("--scenario", f"{of}-in-store"),
+                marks=(*IN_STORE, pytest.mark.slow),
+                id=f"{of} in a store throughout",
+            )
+            for of in ("appends", "overwrites", "upserts", "upserts-apart")
+        ),
         pytest.param(1, (), marks=pytest.mark.slow, id="copied throughout"),
         pytest.param(1, ASSEMBLED, marks=pytest.mark.slow, id="assembled, copied throughout"),
         pytest.param(1, IN_TURN, marks=pytest.mark.slow, id="copied and cut throughout"),
@@ -131,6 +150,17 @@ def test_death_at_any_change_ends_as_an_undisturbed_life(
 
     assert codes == [0] * WALKERS, text
     assert text.count("died ") == WALKERS, text
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("scenario", ["overwrites-in-store", "upserts-apart-in-store"])
+@pytest.mark.skipif(not GATEWAY.exists(), reason="`make setup-s3` was not run")
+def test_reader_of_a_store_never_sees_a_marker_over_what_it_does_not_list(
+    folder: Path, scenario: str
+) -> None:
+    codes, text = said([start(folder / "store", "--scenario", scenario, "--read-along")])
+
+    assert codes == [0], text
 
 
 def test_undisturbed_life_of_changed_rows_exchanges_and_publishes_what_a_commit_changed(

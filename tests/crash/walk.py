@@ -17,6 +17,7 @@ With `--cut` the machine dies, too: what stands is what was forced to the disk.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import functools
 import importlib
 import itertools
@@ -30,18 +31,29 @@ import traceback
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
 
 from crash.changed_rows import CHANGES
-from crash.faults import Stopper, forbid_other_changes, stopping_storage, watch_database
+from crash.faults import (
+    Stopper,
+    forbid_other_changes,
+    stopping_storage,
+    stopping_stores,
+    watch_database,
+)
 from crash.hudi_partitions import PARTITIONS
 from crash.mistakes import MISTAKES
 from crash.power import CUTS, Disk, chance
 from crash.promises import answer_questions, broken_promise
 from crash.replaced_rows import OVERWRITES, UPSERTS
-from crash.scenario import APPENDS, ASSEMBLED, Life, Scenario, apart, ending
+from crash.scenario import APPENDS, ASSEMBLED, BUCKET, Life, Scenario, apart, ending, in_store
+from s3_servers import KEY, REGION, SECRET, gateway_server
+from tidegate.storage import S3Options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+    from tidegate.storage import Storage
 
 # Loaded before any fork, or every child would load them again.
 for _name in (
@@ -53,6 +65,8 @@ for _name in (
     "pyiceberg.avro.file",
     "pyroaring",
     "sqlite3",
+    "botocore.session",
+    "boto3",
     "tenacity",
     "tidegate.source.iceberg",
 ):
@@ -69,8 +83,13 @@ SCENARIOS = {
     "appends-apart": apart(APPENDS),
     "overwrites-apart": apart(OVERWRITES),
     "upserts-apart": apart(UPSERTS),
+    "appends-in-store": in_store(APPENDS),
+    "overwrites-in-store": in_store(OVERWRITES),
+    "upserts-in-store": in_store(UPSERTS),
+    "upserts-apart-in-store": in_store(apart(UPSERTS)),
 }
 
+_REACHED_BY = ("endpoint", "key", "secret")
 _COPIES = 64
 """How many copies of a disk are kept at a time."""
 _THE_END = "the end"
@@ -291,10 +310,30 @@ class Walk:
     def _live(self, life: Life, stopper: Stopper) -> list[str]:
         if self.mistake is not None:
             MISTAKES[self.mistake]()
-        storage = stopping_storage(stopper)
-        forbid_other_changes(str(life.root), storage.calls)
-        life.live(storage, lambda engine: watch_database(engine, stopper))
+        disk = stopping_storage(stopper)
+        storage: Storage = disk
+        if self.scenario.in_store:
+            endpoint, *keys = (os.environ[f"TIDEGATE_TEST_{name.upper()}"] for name in _REACHED_BY)
+            storage = stopping_stores(stopper, disk, S3Options(endpoint, REGION, None, *keys))
+        forbid_other_changes(str(life.root), disk.calls)
+        # Who lives again does not wait until the lock of a dead process has expired.
+        with patch("tidegate.storage.s3_lease.LEASE_SECONDS", -60.0):
+            life.live(storage, lambda engine: watch_database(engine, stopper))
         return stopper.made
+
+
+@contextlib.contextmanager
+def store_of(walk: Walk) -> Iterator[None]:
+    """Run the store that a walk needs, whose only bucket is the root of all lives."""
+    if not walk.scenario.in_store:
+        yield
+        return
+    with gateway_server(walk.folder / "gateway", beside=False) as server:
+        assert server.folder is not None
+        (server.folder / BUCKET).symlink_to(walk.folder / "root")
+        told = dict(zip(_REACHED_BY, (server.endpoint, KEY, SECRET), strict=True))
+        os.environ.update({f"TIDEGATE_TEST_{name.upper()}": text for name, text in told.items()})
+        yield
 
 
 def differences(expected: dict[str, Any], found: dict[str, Any]) -> list[str]:
@@ -382,16 +421,17 @@ def main() -> int:
     parser.add_argument("--read-along", action="store_true")
     given = parser.parse_args()
     steps = Walk(given.folder, given.mistake, SCENARIOS[given.scenario])
-    if given.read_along:
-        steps.prepare()
-        told = ["a reader looked between any two changes", *steps.read_along()]
-    else:
-        told = walk(
-            steps,
-            lambda made: chosen(made, given.share, given.named, given.most, given.after),
-            given.kill,
-            [None if cut == "none" else cut for cut in given.cut or ["none"]],
-        )
+    with store_of(steps):
+        if given.read_along:
+            steps.prepare()
+            told = ["a reader looked between any two changes", *steps.read_along()]
+        else:
+            told = walk(
+                steps,
+                lambda made: chosen(made, given.share, given.named, given.most, given.after),
+                given.kill,
+                [None if cut == "none" else cut for cut in given.cut or ["none"]],
+            )
     sys.stdout.write("\n".join(told) + "\n")
     return 1 if len(told) > 1 else 0
 

@@ -50,7 +50,7 @@ def test_lock_of_a_dead_process_is_respected_until_it_expires(
 
     with pytest.raises(PartitionBusy, match="dead"), storage.lock(path, "successor"):
         pass
-    monkeypatch.setattr(s3_lease, "LEASE_SECONDS", -1.0)
+    monkeypatch.setattr(s3_lease, "LEASE_SECONDS", -60.0)
     with storage.lock(path, "successor"):
         pass
 
@@ -86,7 +86,7 @@ def test_renewal_keeps_the_lock_and_a_lost_one_is_noticed(
 
     assert first._renew()
     assert calls.head(path)["ETag"] != seen_as_expired
-    monkeypatch.setattr(s3_lease, "LEASE_SECONDS", -1.0)
+    monkeypatch.setattr(s3_lease, "LEASE_SECONDS", -60.0)
     second = dead(calls, path, "second")
     assert not first._renew()
     assert second._renew()
@@ -98,7 +98,7 @@ def test_of_two_that_find_it_expired_one_takes_it(
     calls: S3Calls, path: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     dead(calls, path)
-    monkeypatch.setattr(s3_lease, "LEASE_SECONDS", -1.0)
+    monkeypatch.setattr(s3_lease, "LEASE_SECONDS", -60.0)
     rival = S3Lease(calls, path, "rival")
     read = S3Lease._read
 
