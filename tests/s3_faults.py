@@ -26,6 +26,10 @@ EXPIRED = (
     b'<?xml version="1.0" encoding="UTF-8"?><Error><Code>ExpiredToken</Code>'
     b"<Message>The provided token has expired.</Message></Error>"
 )
+DENIED = (
+    b'<?xml version="1.0" encoding="UTF-8"?><Error><Code>AccessDenied</Code>'
+    b"<Message>Access Denied</Message></Error>"
+)
 _LEFT_OUT = {"connection", "transfer-encoding", "content-length", "date", "server"}
 
 
@@ -38,7 +42,7 @@ class Way:
     """Method and path, with its query, of each request that came."""
     fault: Callable[[str, str, int], str | None] = lambda _method, _path, _number: None
     """Method, path, number from 1 → `busy`, `lost` (done, but not answered), `dropped` (neither),
-    `half` (answered to the middle of the body), `expired`, or None."""
+    `half` (answered to the middle of the body), `expired`, `denied`, or None."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def count(self, method: str) -> int:
@@ -69,6 +73,9 @@ def way_to(server: S3Server) -> Iterator[Way]:  # noqa: C901 (a handler is a cla
                 return
             if fault == "expired":
                 self._answer(400, [("Content-Type", "application/xml")], EXPIRED)
+                return
+            if fault == "denied":
+                self._answer(403, [("Content-Type", "application/xml")], DENIED)
                 return
             if fault == "dropped":
                 self._hang_up()
