@@ -117,7 +117,7 @@ def _targets_in_a_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
     if os.environ.get(STORE) != "versitygw":
         yield
         return
-    with gateway_server(tmp_path_factory.mktemp("store") / "gateway") as found:
+    with gateway_server(tmp_path_factory.mktemp("store") / "gateway", beside=False) as found:
         os.environ[STORE] = f"{found.port}:{found.folder}"
         yield
 

@@ -10,9 +10,16 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from tidegate.errors import BucketMissing, FileExistsAlready, SourceFileGone, StoreDenied
+from tidegate.errors import BucketMissing, FileExistsAlready, SourceFileGone
 from tidegate.storage.addresses import named
-from tidegate.storage.s3_client import MISSING, client_errors, code_of, refusal, refusals_named
+from tidegate.storage.s3_client import (
+    MISSING,
+    client_errors,
+    code_of,
+    refusal,
+    refusal_by,
+    refusals_named,
+)
 from tidegate.storage.s3_files import S3Files
 from tidegate.storage.s3_lease import S3Lease, check_leases
 from tidegate.storage.s3_threads import side_by_side
@@ -142,7 +149,7 @@ class S3Storage(S3Files):
         """Remove several objects.
 
         Raises:
-            StoreDenied: the store does not remove one of them.
+            StoreDenied, StoreSilent: the store does not remove one of them.
         """
         check_leases()
         buckets: dict[str, list[str]] = {}
@@ -151,9 +158,8 @@ class S3Storage(S3Files):
         for bucket, names in buckets.items():
             with refusals_named(names[0]):
                 for refused in self.calls.delete_many(names):
-                    problem = f"{refused.get('Code')}: {refused.get('Message')}"
                     path = f"s3://{bucket}/{refused.get('Key')}"
-                    raise StoreDenied(path=path, problem=problem)
+                    raise refusal_by(path, str(refused.get("Code")), str(refused.get("Message")))
 
     def delete_tree(self, path: str) -> None:
         """Remove every object below an address."""

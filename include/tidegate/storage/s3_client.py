@@ -222,9 +222,13 @@ def refusal(path: str, refused: Exception) -> TidegateError:
         return CredentialsMissing(path=path, problem=str(refused))
     if not isinstance(refused, ClientError):
         return StoreSilent(path=path, problem=str(refused))
-    code = code_of(refused)
     status = int(refused.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
     problem = refused.response.get("Error", {}).get("Message") or str(refused)
+    return refusal_by(path, code_of(refused), problem, status)
+
+
+def refusal_by(path: str, code: str, problem: str, status: int = 0) -> TidegateError:
+    """Return the error for the word by which a store refuses something."""
     if code == "NoSuchBucket":
         return BucketMissing(path=path, bucket=named(path).bucket)
     if code in _EXPIRED:

@@ -205,6 +205,17 @@ def test_words_of_a_store_become_errors(code: str, status: int, expected: type[E
     assert "s3://lake/a" in str(found)
 
 
+@pytest.mark.parametrize(("code", "expected"), [("SlowDown", StoreSilent), ("Locked", StoreDenied)])
+def test_object_that_is_not_deleted_with_others_is_named(
+    storage: S3Storage, monkeypatch: pytest.MonkeyPatch, code: str, expected: type[Exception]
+) -> None:
+    left = [{"Key": "a/b", "Code": code, "Message": "m"}]
+    monkeypatch.setattr(S3Calls, "delete_many", lambda _self, _paths: left)
+
+    with pytest.raises(expected, match="s3://lake/a/b"):
+        storage.delete_all(["s3://lake/a/a", "s3://lake/a/b"])
+
+
 def test_options_tell_no_secret() -> None:
     options = S3Options("http://a", "r", None, "the-key", "the-secret", "the-token", "conn")
 
