@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tidegate.config.target_kinds import TARGET_KINDS
 from tidegate.config.words import KeyProblem
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def check_table_keys(found: Mapping[str, Any], said: Collection[str]) -> None:
     Raises:
         KeyProblem: one is missing, does not fit, or belongs to another kind.
     """
-    if found["kind"] != "iceberg":
+    if TARGET_KINDS[found["kind"]].shown_by is None:
         for key in _OF_A_TABLE:
             if key in said:
                 problem = f"belongs to `kind: iceberg`; the kind is '{found['kind']}'"

@@ -41,7 +41,7 @@ from tidegate.config.section import (
     unique,
     words,
 )
-from tidegate.config.sources.iceberg.catalog import CatalogConfig
+from tidegate.config.sources import CatalogConfig
 from tidegate.config.target_kinds import TARGET_KINDS, TargetKind, TargetWord
 from tidegate.config.words import NOT_BUILT, KeyProblem, suggest
 from tidegate.errors import WorkInsideTarget
@@ -312,7 +312,7 @@ class TargetConfig(Section):
         if self.format != DEFAULT_FORMAT:
             found["target.format"] = self.format
         table = f"{self.catalog.name if self.catalog else ''}.{self.table} branch {self.branch}"
-        if self.kind != "files":
+        if self.is_of_kind.shown_by is not None:
             found |= {"target.kind": self.kind, "target.table": table}
         return {**found, **({"target.csv": str(said)} if said else {})}
 
