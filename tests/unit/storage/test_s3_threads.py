@@ -1,0 +1,37 @@
+"""Requests side by side: all of them, in their order, and nothing is left running."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from tidegate.storage.s3_threads import side_by_side
+
+
+def test_results_are_in_the_order_of_what_was_asked() -> None:
+    assert side_by_side(lambda number: number * 2, range(40)) == [2 * it for it in range(40)]
+    assert side_by_side(str, []) == []
+
+
+def test_several_are_asked_at_once() -> None:
+    together = threading.Barrier(4, timeout=20)
+
+    side_by_side(lambda _number: together.wait(), range(4))
+
+
+def test_first_failure_is_raised_once_all_have_ended() -> None:
+    ended: list[int] = []
+
+    def ask(number: int) -> None:
+        if number in {1, 3}:
+            message = f"number {number}"
+            raise ValueError(message)
+        time.sleep(0.05)
+        ended.append(number)
+
+    with pytest.raises(ValueError, match="number 1"):
+        side_by_side(ask, range(5))
+
+    assert sorted(ended) == [0, 2, 4]
