@@ -56,7 +56,6 @@ REASONS = {
     "listing partitions in a real metastore: tests/behaviour/test_metastore.py": (
         "tidegate/cli/relist_command",
         "tidegate/commit/policies/metastore",
-        "tidegate/metastore/connections",
         "tidegate/metastore/hive",
     ),
     "lake to lake, in real catalogs: tests/behaviour/test_iceberg_targets.py, "

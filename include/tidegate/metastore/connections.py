@@ -9,6 +9,7 @@ import contextlib
 import os
 import threading
 import time
+import weakref
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -61,14 +62,13 @@ class _Connection:
         self.client = client
         self.process = os.getpid()
         self.used = time.monotonic()
+        # Unlike `__del__`, before its socket is collected with it, whatever refers to whom.
+        weakref.finalize(self, transport.close)
 
     @property
     def is_fresh(self) -> bool:
         """Whether it was just used, and by this process: a fork has those of its parent."""
         return self.process == os.getpid() and time.monotonic() - self.used < _KEPT_SECONDS
-
-    def __del__(self) -> None:
-        self.transport.close()
 
 
 def _asked(uri: str, connection: _Connection, question: Callable[[Client], _Answer]) -> _Answer:
