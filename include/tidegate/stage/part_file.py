@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 from tidegate.model.part_format import PARQUET, PartFormat
 from tidegate.physical.parts import begin_part
+from tidegate.storage import WriteOnly
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -14,7 +15,7 @@ if TYPE_CHECKING:
 _WRITE_BYTES = 1 << 20
 
 
-class HashedFile:
+class HashedFile(WriteOnly):
     """A file for the writer of a format that buffers writes and knows its length and SHA-256."""
 
     def __init__(self, file: BinaryIO) -> None:
@@ -45,21 +46,6 @@ class HashedFile:
     def tell(self) -> int:
         """Return the number of bytes written."""
         return self.length
-
-    def flush(self) -> None:
-        """Do nothing: only closing completes a part file."""
-
-    def readable(self) -> bool:
-        """Return False."""
-        return False
-
-    def writable(self) -> bool:
-        """Return True."""
-        return True
-
-    def seekable(self) -> bool:
-        """Return False: object stores do not support it."""
-        return False
 
     def close(self) -> None:
         """Write the remaining bytes and close the file."""

@@ -15,6 +15,7 @@ from tidegate.storage.refusals import silence_of
 from tidegate.storage.s3_client import S3Options
 from tidegate.storage.scratch import Scratch
 from tidegate.storage.stores import Stores
+from tidegate.storage.write_only import WriteOnly
 
 __all__ = [
     "DirectoryEntry",
@@ -25,6 +26,7 @@ __all__ = [
     "Scratch",
     "Storage",
     "Stores",
+    "WriteOnly",
     "above",
     "arrow_files",
     "below",

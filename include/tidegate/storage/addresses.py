@@ -27,13 +27,18 @@ def named(address: str) -> ObjectName:
     return ObjectName(bucket, key)
 
 
+def address(bucket: str, key: str) -> str:
+    """Return the address of an object; see `named`."""
+    return f"{S3}{bucket}/{key}"
+
+
 def normal(path: str) -> str:
     """Resolve the `..` of a path by its text alone, and of an address below its bucket."""
     if not is_object(path):
         return posixpath.normpath(path)
     bucket, key = named(path)
     inside = posixpath.normpath(f"/{key}").lstrip("/")
-    return f"{S3}{bucket}/{inside}".rstrip("/")
+    return address(bucket, inside).rstrip("/")
 
 
 def above(path: str) -> tuple[str, ...]:

@@ -6,12 +6,13 @@ import os
 from typing import TYPE_CHECKING
 
 from tidegate.storage.refusals import refusal
+from tidegate.storage.write_only import WriteOnly
 
 if TYPE_CHECKING:
     from tidegate.storage.calls import OsCalls
 
 
-class NewFile:
+class NewFile(WriteOnly):
     """A binary file that is being written.
 
     It is visible, so its directory must not be one that readers list.
@@ -39,21 +40,6 @@ class NewFile:
     def tell(self) -> int:
         """Return the number of bytes written."""
         return self._position
-
-    def flush(self) -> None:
-        """Do nothing: there is no buffer."""
-
-    def readable(self) -> bool:
-        """Return False: the file is write-only."""
-        return False
-
-    def writable(self) -> bool:
-        """Return True."""
-        return True
-
-    def seekable(self) -> bool:
-        """Return False: the position cannot be changed."""
-        return False
 
     def close(self) -> None:
         """Close the file; closing it again has no effect."""

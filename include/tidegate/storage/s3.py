@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from tidegate.errors import BucketMissing, FileExistsAlready, SourceFileGone
-from tidegate.storage.addresses import named
+from tidegate.storage.addresses import address, named
 from tidegate.storage.s3_client import (
     MISSING,
     client_errors,
@@ -154,11 +154,11 @@ class S3Storage(S3Files):
         check_leases()
         buckets: dict[str, list[str]] = {}
         for path in paths:
-            buckets.setdefault(path.split("/", 3)[2], []).append(path)
+            buckets.setdefault(named(path).bucket, []).append(path)
         for bucket, names in buckets.items():
             with refusals_named(names[0]):
                 for refused in self.calls.delete_many(names):
-                    path = f"s3://{bucket}/{refused.get('Key')}"
+                    path = address(bucket, str(refused.get("Key")))
                     raise refusal_by(path, str(refused.get("Code")), str(refused.get("Message")))
 
     def delete_tree(self, path: str) -> None:
@@ -170,16 +170,15 @@ class S3Storage(S3Files):
         bucket = named(root).bucket
         with refusals_named(root):
             found = [*self.calls.uploads(root)]
-        return [(f"s3://{bucket}/{item['Key']}", item["Initiated"]) for item in found]
+        return [(address(bucket, item["Key"]), item["Initiated"]) for item in found]
 
     def give_up(self, path: str) -> None:
         """Give up every upload of an object; its store then frees the parts."""
         check_leases()
-        bucket = named(path).bucket
-        folder = path.rpartition("/")[0]
+        key, folder = named(path).key, path.rpartition("/")[0]
         with refusals_named(path):
             for item in [*self.calls.uploads(folder)]:
-                if f"s3://{bucket}/{item['Key']}" == path:
+                if item["Key"] == key:
                     self.calls.abort_upload(path, item["UploadId"])
 
     def make_dirs(self, path: str, *, synced: bool = True) -> None:

@@ -15,6 +15,7 @@ from tidegate.storage.s3_client import (
     refusals_named,
 )
 from tidegate.storage.s3_threads import threads
+from tidegate.storage.write_only import WriteOnly
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -36,7 +37,7 @@ def part_bytes(number: int) -> int:
     return PART_BYTES << ((number - 1) // _SAME_SIZE)
 
 
-class NewObject:
+class NewObject(WriteOnly):
     """A binary object that is being written; it is not there before it is closed.
 
     Failure: a process that dies leaves an upload without an object, which `gc` gives up.
@@ -65,21 +66,6 @@ class NewObject:
     def tell(self) -> int:
         """Return the number of bytes written."""
         return self._position
-
-    def flush(self) -> None:
-        """Do nothing: there is nothing to see before the end."""
-
-    def readable(self) -> bool:
-        """Return False: the object is write-only."""
-        return False
-
-    def writable(self) -> bool:
-        """Return True."""
-        return True
-
-    def seekable(self) -> bool:
-        """Return False: the position cannot be changed."""
-        return False
 
     def close(self) -> None:
         """Send the rest, and make the object; closing it again has no effect.

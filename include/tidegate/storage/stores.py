@@ -16,7 +16,7 @@ from tidegate.storage.s3_client import S3Options
 
 if TYPE_CHECKING:
     import contextlib
-    from collections.abc import Hashable, Iterable, Mapping
+    from collections.abc import Hashable, Iterable, Iterator, Mapping
     from datetime import datetime
 
     import pyarrow as pa
@@ -42,6 +42,14 @@ class Stores:
     def _of(self, path: str) -> Storage:
         return self.objects if is_object(path) else self.local
 
+    def _divided(self, paths: Iterable[str]) -> Iterator[tuple[Storage, list[str]]]:
+        """Divide paths among those that have them."""
+        places: dict[bool, list[str]] = {}
+        for path in paths:
+            places.setdefault(is_object(path), []).append(path)
+        for names in places.values():
+            yield self._of(names[0]), names
+
     def read_bytes(self, path: str) -> bytes:
         """See `Storage`."""
         return self._of(path).read_bytes(path)
@@ -66,12 +74,9 @@ class Stores:
 
     def lengths(self, paths: Iterable[str]) -> Mapping[str, int | None]:
         """See `Storage`."""
-        places: dict[bool, list[str]] = {}
-        for path in paths:
-            places.setdefault(is_object(path), []).append(path)
         found: dict[str, int | None] = {}
-        for names in places.values():
-            found.update(self._of(names[0]).lengths(names))
+        for storage, names in self._divided(paths):
+            found.update(storage.lengths(names))
         return found
 
     def modified(self, path: str) -> datetime | None:
@@ -145,11 +150,8 @@ class Stores:
 
     def delete_all(self, paths: Iterable[str]) -> None:
         """See `Storage`."""
-        places: dict[bool, list[str]] = {}
-        for path in paths:
-            places.setdefault(is_object(path), []).append(path)
-        for names in places.values():
-            self._of(names[0]).delete_all(names)
+        for storage, names in self._divided(paths):
+            storage.delete_all(names)
 
     def delete_tree(self, path: str) -> None:
         """See `Storage`."""
