@@ -50,7 +50,7 @@ from tidegate.config.policies import (
 from tidegate.config.reading import LimitsConfig, ReadConfig, SplitConfig, TableReadConfig
 from tidegate.config.s3 import S3Config
 from tidegate.config.schema import json_schema
-from tidegate.config.section import lies_inside, overlap, store_path
+from tidegate.config.section import is_in_store, lies_inside, overlap, store_path
 from tidegate.config.sources import (
     CatalogConfig,
     FilesSourceConfig,
@@ -110,6 +110,7 @@ __all__ = [
     "guess_event_time",
     "has_postgres",
     "home",
+    "is_in_store",
     "json_schema",
     "ledger_file",
     "ledger_note",

@@ -137,15 +137,19 @@ def local_path(path: str, folder: Path | None = None, others: str = "") -> str:
 
 def store_path(path: str, folder: Path | None = None) -> str:
     """Make a path absolute, or read the address of objects: `s3://bucket/prefix`, also `s3a://`."""
-    for scheme in _S3_SCHEMES:
-        if path.startswith(scheme):
-            bucket, _, prefix = path.removeprefix(scheme).partition("/")
-            parts = prefix.rstrip("/").split("/")
-            if not bucket or (prefix and not all(parts)) or not {".", ".."}.isdisjoint(parts):
-                msg = f"expected `s3://bucket/prefix`, found '{path}'"
-                raise ValueError(msg)
-            return f"s3://{bucket}/{'/'.join(parts)}".rstrip("/")
-    return local_path(path, folder, ", or s3://")
+    if not is_in_store(path):
+        return local_path(path, folder, ", or s3://")
+    bucket, _, prefix = path.partition("://")[2].partition("/")
+    parts = prefix.rstrip("/").split("/")
+    if not bucket or (prefix and not all(parts)) or not {".", ".."}.isdisjoint(parts):
+        msg = f"expected `s3://bucket/prefix`, found '{path}'"
+        raise ValueError(msg)
+    return f"s3://{bucket}/{'/'.join(parts)}".rstrip("/")
+
+
+def is_in_store(path: str) -> bool:
+    """Return whether a path is the address of objects, by any of the names of its scheme."""
+    return path.startswith(_S3_SCHEMES)
 
 
 def real_place(path: str) -> str:

@@ -35,6 +35,7 @@ from tidegate.config.section import (
     StorePath,
     absolute_path,
     folder_of,
+    is_in_store,
     lies_inside,
     read_word,
     real_place,
@@ -201,7 +202,7 @@ class TargetConfig(Section):
         if not isinstance(path, str) or found.get("work"):
             return found
         place = absolute_path(path, folder_of(info))
-        is_other = "://" in place and not place.startswith("s3")
+        is_other = "://" in place and not is_in_store(place)
         return found if is_other else {**found, "work": work_beside(place)}
 
     @model_validator(mode="after")

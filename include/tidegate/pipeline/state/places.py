@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from tidegate.commit.publisher import Places
 from tidegate.config import (
+    is_in_store,
     overlap,
     refuse_overlap_of,
     refuse_work_inside,
@@ -160,7 +161,7 @@ def late_root_in(late_data: LateDataConfig) -> str | None:
 def _resolved(path: str, key: str) -> str:
     """Return a path with its variables, one of which may be an address with another scheme."""
     found = resolve_secret(path, key).rstrip("/")
-    return store_path(found) if found.startswith("s3") and "://" in found else found
+    return store_path(found) if is_in_store(found) else found
 
 
 def is_same_place(storage: Storage, one: str, other: str) -> bool:
