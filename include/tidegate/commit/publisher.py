@@ -7,7 +7,6 @@ Decides nothing: the plan has the files to add and remove, and a repetition does
 
 from __future__ import annotations
 
-import contextlib
 import posixpath
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -19,19 +18,20 @@ from tidegate.commit.policies import (
     ListingPolicy,
     PolicyContext,
     foreseen,
+    policy_named,
 )
 from tidegate.errors import (
     FileLengthWrong,
     PolicyFailed,
     SourceFileGone,
     StagedFileMissing,
-    TidegateError,
 )
 from tidegate.model.publication import CommitPlan, Publication, PublicationState, PublishedFile
 from tidegate.storage import Storage, below, has_to_move
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     import pyarrow as pa
 
@@ -411,21 +411,9 @@ class Publisher:
             with self._explained(plan, name):
                 policy.commit(context)
 
-    @contextlib.contextmanager
-    def _explained(self, plan: CommitPlan, policy: str) -> Iterator[None]:
-        """Name the policy in an error that is none of Tidegate's."""
-        try:
-            yield
-        except TidegateError:
-            raise
-        # Also an exception that would end the process: the other partitions continue.
-        except (Exception, SystemExit) as broken:
-            raise PolicyFailed(
-                pipeline=plan.pipeline,
-                partition=str(plan.publication.partition),
-                policy=policy,
-                problem=f"{type(broken).__name__}: {broken}",
-            ) from broken
+    def _explained(self, plan: CommitPlan, policy: str) -> AbstractContextManager[None]:
+        partition = str(plan.publication.partition)
+        return policy_named(PolicyFailed, plan.pipeline, partition, policy)
 
 
 def is_marked(storage: Storage, folder: str, plan: CommitPlan) -> bool:

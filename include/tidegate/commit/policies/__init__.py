@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tidegate.commit.policies.custom import load_custom
+from tidegate.commit.policies.explaining import policy_named
 from tidegate.commit.policies.foreseeing import foreseen
 from tidegate.commit.policies.metastore import ListInMetastore
 from tidegate.commit.policies.protocol import (
@@ -43,6 +44,7 @@ __all__ = [
     "SuccessFile",
     "foreseen",
     "open_policy",
+    "policy_named",
     "shown_table",
 ]
 

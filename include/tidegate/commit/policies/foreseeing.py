@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tidegate.commit.policies.explaining import policy_named
 from tidegate.commit.policies.protocol import ForeseeingPolicy
-from tidegate.errors import PolicyRefused, TidegateError
+from tidegate.errors import PolicyRefused
 
 if TYPE_CHECKING:
     from tidegate.commit.policies.protocol import CommitAhead, CommitPolicy
@@ -22,16 +23,7 @@ def foreseen(title: str, policy: CommitPolicy, ahead: CommitAhead) -> str | None
     """
     if not isinstance(policy, ForeseeingPolicy):
         return None
-    try:
+    partition = "the next commit" if ahead.partition is None else str(ahead.partition)
+    with policy_named(PolicyRefused, ahead.pipeline, partition, title):
         said = policy.foresee(ahead)
-    except TidegateError:
-        raise
-    # A user's policy may raise anything, and the other partitions continue.
-    except (Exception, SystemExit) as refused:
-        raise PolicyRefused(
-            pipeline=ahead.pipeline,
-            partition="the next commit" if ahead.partition is None else str(ahead.partition),
-            policy=title,
-            problem=f"{type(refused).__name__}: {refused}",
-        ) from refused
     return None if said is None else str(said)
