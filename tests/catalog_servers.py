@@ -70,7 +70,7 @@ class CatalogServer:
                 stderr=subprocess.STDOUT,
             )
         until = time.monotonic() + STARTED_WITHIN_SECONDS
-        while not _answers(self.port):
+        while not answers(self.port):
             if self.process.poll() is not None or time.monotonic() > until:
                 log_text = (self.place / "server.log").read_text("utf-8", "replace")
                 pytest.fail(f"the {self.kind} catalog did not start:\n{log_text[-3000:]}")
@@ -88,7 +88,7 @@ class CatalogServer:
 def rest_server(place: Path) -> Iterator[CatalogServer]:
     """Run Iceberg's REST catalog over a database in `place`."""
     jars = [*_rest_jars(), *_spark_jars(_FROM_SPARK)]
-    port = _free_port()
+    port = free_port()
     environment = {
         "CATALOG_WAREHOUSE": f"file://{place}/warehouse",
         "CATALOG_URI": f"jdbc:sqlite:file:{place}/catalog.db",
@@ -103,7 +103,7 @@ def rest_server(place: Path) -> Iterator[CatalogServer]:
 @contextlib.contextmanager
 def hive_server(place: Path) -> Iterator[CatalogServer]:
     """Run the Hive metastore of Spark's jars over a database in `place`."""
-    port = _free_port()
+    port = free_port()
     jars = next(iter(_spark_jars(("hive-metastore",)))).parent
     path = os.pathsep.join([str(place), f"{jars}/*"])
     main = "org.apache.hadoop.hive.metastore.HiveMetaStore"
@@ -129,6 +129,17 @@ def _ask_for_transactions(port: int) -> None:
     transport.open()
     Client(TBinaryProtocol(transport)).get_open_txns()
     transport.close()
+
+
+@contextlib.contextmanager
+def catalog_server(kind: str, place: Path) -> Iterator[CatalogServer | None]:
+    """Run a catalog of a kind; None for `sql`, which has no server."""
+    servers = {"rest": rest_server, "hive": hive_server}
+    if kind not in servers:
+        yield None
+        return
+    with servers[kind](place) as found:
+        yield found
 
 
 @contextlib.contextmanager
@@ -189,13 +200,15 @@ def _java() -> str:
     return found
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Give a port of this machine that nobody uses."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return int(free.getsockname()[1])
 
 
-def _answers(port: int) -> bool:
+def answers(port: int) -> bool:
+    """Tell whether something listens on a port of this machine."""
     try:
         with socket.create_connection(("127.0.0.1", port), timeout=1):
             return True

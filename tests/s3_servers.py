@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import socket
 import subprocess
 import sys
 import time
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from catalog_servers import answers, free_port
 from tidegate.storage import S3Options
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def section_of_store() -> dict[str, dict[str, str]]:
 @contextlib.contextmanager
 def moto_server() -> Iterator[S3Server]:
     """Run moto's server."""
-    port = _free_port()
+    port = free_port()
     command = [sys.executable, "-m", "moto.server", "-p", str(port)]
     with _running(command, port):
         yield S3Server("moto", port)
@@ -123,7 +123,7 @@ def gateway_server(folder: Path, *, beside: bool = True) -> Iterator[S3Server]:
     """
     if not GATEWAY.exists():
         pytest.skip("`make setup-s3` has not built versitygw")
-    port = _free_port()
+    port = free_port()
     buckets, more = folder / "buckets", folder / "more"
     buckets.mkdir(parents=True)
     more.mkdir()
@@ -134,13 +134,20 @@ def gateway_server(folder: Path, *, beside: bool = True) -> Iterator[S3Server]:
 
 
 @contextlib.contextmanager
+def s3_server(kind: str, folder: Path) -> Iterator[S3Server]:
+    """Run a store of a kind, `moto` or `versitygw`, the latter over a folder to be made."""
+    with moto_server() if kind == "moto" else gateway_server(folder) as found:
+        yield found
+
+
+@contextlib.contextmanager
 def _running(command: Sequence[str], port: int) -> Iterator[None]:
     process = subprocess.Popen(
         command, env=dict(os.environ), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
         until = time.monotonic() + _STARTED_WITHIN_SECONDS
-        while not _answers(port):
+        while not answers(port):
             if process.poll() is not None or time.monotonic() > until:
                 pytest.fail(f"the store did not start: {' '.join(command)}")
             time.sleep(0.05)
@@ -148,14 +155,3 @@ def _running(command: Sequence[str], port: int) -> Iterator[None]:
     finally:
         process.kill()
         process.wait()
-
-
-def _answers(port: int) -> bool:
-    with socket.socket() as tried:
-        return tried.connect_ex(("127.0.0.1", port)) == 0
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ import pyarrow as pa
 import pytest
 from pyiceberg.catalog import Catalog, load_catalog
 
-from catalog_servers import CatalogServer, hive_server, rest_server
+from catalog_servers import CatalogServer, catalog_server
 from small_lake import NOW, local
 from tidegate import read_committed
 from tidegate.errors import (
@@ -94,12 +93,6 @@ def _yaml(raw: dict[str, Any]) -> str:
     return str(yaml.safe_dump(raw))
 
 
-@contextmanager
-def _sql(place: Path) -> Iterator[None]:
-    del place
-    yield None
-
-
 @pytest.fixture(
     scope="module", params=["sql", "rest", pytest.param("hive", marks=pytest.mark.slow)]
 )
@@ -107,8 +100,7 @@ def served(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[dict[str, str], CatalogServer | None]]:
     place = tmp_path_factory.mktemp(request.param)
-    servers: Any = {"sql": _sql, "rest": rest_server, "hive": hive_server}
-    with servers[request.param](place) as server:
+    with catalog_server(request.param, place) as server:
         uri = f"sqlite:///{place}/catalog.db"
         sql = {"name": "lake", "type": "sql", "uri": uri, "warehouse": f"file://{place}"}
         yield (server.properties if server else sql), server

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyiceberg.catalog import load_catalog
 
-from catalog_servers import hive_server, rest_server
+from catalog_servers import catalog_server
 from lake_target import LakeToLake
 from small_lake import NOW, day, decide, load, publish
 from tidegate.errors import TableNamespaceMissing, TargetTableMoved
@@ -25,12 +24,6 @@ FIRST = "2026-02-01"
 HOLDING: dict[str, Any] = {"rows": [{"name": "few", "where": "id < 4", "on_failure": "hold"}]}
 
 
-@contextmanager
-def _sql(place: Path) -> Iterator[None]:
-    del place
-    yield None
-
-
 @pytest.fixture(
     scope="module", params=["sql", "rest", pytest.param("hive", marks=pytest.mark.slow)]
 )
@@ -38,8 +31,7 @@ def properties(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, str]]:
     place = tmp_path_factory.mktemp(request.param)
-    servers: Any = {"sql": _sql, "rest": rest_server, "hive": hive_server}
-    with servers[request.param](place) as server:
+    with catalog_server(request.param, place) as server:
         uri = f"sqlite:///{place}/catalog.db"
         sql = {"name": "lake", "type": "sql", "uri": uri, "warehouse": f"file://{place}"}
         # The metastore of Spark's jars is older than the type of times with a zone.

@@ -18,7 +18,7 @@ from behaviour.test_erase import RULE, RUN
 from behaviour.test_undo import ADA
 from behaviour.test_upsert import CHANGES, UPSERT, ChangingLake
 from s3_faults import way_to
-from s3_servers import KEY, SECRET, gateway_server, moto_server
+from s3_servers import KEY, SECRET, s3_server
 from small_lake import NOW, SmallLake, day, interval, load, local, merged, publish
 from tidegate import read_committed
 from tidegate.cli.app import app
@@ -35,7 +35,6 @@ from tidegate.storage import s3_client
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from s3_faults import Way
@@ -50,11 +49,7 @@ KEYS = {"access_key": "${env:LAKE_KEY}", "secret_key": "${env:LAKE_SECRET}"}
 def server(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[S3Server]:
-    servers: dict[str, AbstractContextManager[S3Server]] = {
-        "moto": moto_server(),
-        "versitygw": gateway_server(tmp_path_factory.mktemp("gateway") / "store"),
-    }
-    with servers[request.param] as found:
+    with s3_server(request.param, tmp_path_factory.mktemp("gateway") / "store") as found:
         yield found
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from s3_servers import gateway_server, moto_server
+from s3_servers import s3_server
 from tidegate.errors import FileExistsAlready, PartitionBusy, SourceFileGone
 from tidegate.storage import Stores
 from tidegate.storage.s3 import S3Storage
@@ -19,7 +19,6 @@ from tidegate.storage.s3_calls import S3Calls
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from contextlib import AbstractContextManager
 
     from s3_servers import S3Server
 
@@ -40,11 +39,7 @@ def store(
     if request.param == "disk":
         yield None
         return
-    servers: dict[str, AbstractContextManager[S3Server]] = {
-        "moto": moto_server(),
-        "versitygw": gateway_server(tmp_path_factory.mktemp("gateway") / "store"),
-    }
-    with servers[request.param] as found:
+    with s3_server(request.param, tmp_path_factory.mktemp("gateway") / "store") as found:
         yield found
 
 
