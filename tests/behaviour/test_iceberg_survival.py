@@ -174,18 +174,20 @@ def test_rejection_stands_though_the_catalog_is_silent(
 def test_partitions_published_at_once_are_all_there(lake: LakeToLake) -> None:
     ids = lake.commit(dict.fromkeys(range(1, 8), 2) | {9: 1})
     load(lake.pipeline())
+    # Opened before the first begins: a lake writes its pipeline file whenever it opens one.
+    pipelines = {number: lake.pipeline() for number in range(1, 8)}
     failures: list[BaseException] = []
 
     def run(number: int) -> None:
         try:
-            lake.pipeline().publish(day(number), f"run-{number}", NOW)
+            pipelines[number].publish(day(number), f"run-{number}", NOW)
         except BaseException as failed:  # noqa: BLE001 (of a thread)
             failures.append(failed)
 
-    pipelines = [threading.Thread(target=run, args=(number,)) for number in range(1, 8)]
-    for thread in pipelines:
+    threads = [threading.Thread(target=run, args=(number,)) for number in pipelines]
+    for thread in threads:
         thread.start()
-    for thread in pipelines:
+    for thread in threads:
         thread.join()
 
     assert failures == []
