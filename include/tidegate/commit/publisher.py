@@ -27,10 +27,10 @@ from tidegate.errors import (
     StagedFileMissing,
 )
 from tidegate.model.publication import CommitPlan, Publication, PublicationState, PublishedFile
-from tidegate.storage import Storage, below, has_to_move
+from tidegate.storage import Storage, below, has_to_move, waiting_uploads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     import pyarrow as pa
@@ -53,6 +53,16 @@ class Places:
     former_root: str | None = None
     """The directory of the revision before, which stays as it is, if the revision has one to
     itself; None: the files of `partition_root` are replaced."""
+
+
+@dataclass(frozen=True)
+class Coming:
+    """The files that a revision adds and that are not at their targets yet."""
+
+    staged: tuple[PublishedFile, ...]
+    """To be moved."""
+    sent: tuple[PublishedFile, ...]
+    """Whose uploads are to be completed."""
 
 
 class CommitSteps(Protocol):
@@ -103,9 +113,9 @@ class Publisher:
         with self.storage.lock(self.places.lock, owner):
             # A process that slept here while its successor finished must not touch a file.
             steps.check_right()
-            unfinished = self.examine(plan.publication)
+            coming = self.examine(plan.publication)
             self._retract(self._outdated(plan))
-            self._move(plan.publication, unfinished)
+            self._move(plan.publication, coming)
             # The marker will list them (PC-F17).
             self._verify(plan.publication.content)
             self._retire(plan.publication)
@@ -237,7 +247,7 @@ class Publisher:
         former = self.places.former_root
         return self._target(name) if former is None else f"{former}/{name}"
 
-    def examine(self, publication: Publication) -> list[PublishedFile]:
+    def examine(self, publication: Publication) -> Coming:
         """Check every file of a revision before anything changes (PC-F27).
 
         Returns:
@@ -248,19 +258,39 @@ class Publisher:
             StagedFileMissing, FileLengthWrong, FileContentWrong: a file was lost or damaged.
         """
         below(self.places.table_root, publication.partition.path)
-        staged = [self._staged(file) for file in publication.adds]
+        staged = [self._staged(file) for file in publication.adds if file.upload is None]
         stood = [self._stood(file.name) for file in publication.staying]
         targets = [self._target(file.name) for file in publication.content]
-        found = self.storage.lengths(dict.fromkeys([*staged, *stood, *targets]))
+        found = {**self.storage.lengths(dict.fromkeys([*staged, *stood, *targets]))}
         for file in publication.staying:
             is_there = found[self._target(file.name)] is not None
             path = self._target(file.name) if is_there else self._stood(file.name)
             self._check(file, path, found[path])
-        return [
-            file
-            for file in publication.adds
-            if has_to_move(self.storage, found, file, self._staged(file), self._target(file.name))
-        ]
+        sent = self._sent(publication, found)
+        staged_all = [file for file in publication.adds if self._target(file.name) not in sent]
+        return Coming(
+            tuple(file for file in staged_all if self._has_to_move(file, found)),
+            tuple(file for file in publication.adds if self._target(file.name) in sent),
+        )
+
+    def _has_to_move(self, file: PublishedFile, found: Mapping[str, int | None]) -> bool:
+        return has_to_move(self.storage, found, file, self._staged(file), self._target(file.name))
+
+    def _sent(self, publication: Publication, found: dict[str, int | None]) -> frozenset[str]:
+        """Return the targets whose uploads are to be completed (PC-F36).
+
+        Args:
+            publication: the revision.
+            found: path → size of the files that were looked at; gets those that are staged although
+                they were sent, because a commit was taken back.
+        """
+        sent = [file for file in publication.adds if file.upload is not None]
+        gone = [file for file in sent if found[self._target(file.name)] is None]
+        waiting = waiting_uploads(self.storage, [(file, self._target(file.name)) for file in gone])
+        found |= dict.fromkeys(map(self._staged, sent))
+        back = [self._staged(file) for file in gone if self._target(file.name) not in waiting]
+        found |= self.storage.lengths(back) if back else {}
+        return waiting
 
     def foresee(self, publication: Publication, pipeline: str) -> None:
         """Ask every policy whether it will do its part, before anything changes (PC-A13).
@@ -297,8 +327,8 @@ class Publisher:
         is_own = is_marked(self.storage, self.places.partition_root, plan)
         return [] if is_own else [plan.marker_name]
 
-    def _move(self, publication: Publication, unfinished: Sequence[PublishedFile]) -> None:
-        self._link(unfinished)
+    def _move(self, publication: Publication, coming: Coming) -> None:
+        self._link(coming)
         if self.places.former_root is not None:
             names = [file.name for file in publication.staying]
             found = self.storage.lengths(map(self._target, names))
@@ -309,9 +339,14 @@ class Publisher:
         # one.
         self.storage.delete_all(map(self._staged, publication.adds))
 
-    def _link(self, files: Sequence[PublishedFile]) -> None:
+    def _link(self, coming: Coming) -> None:
         self.storage.make_dirs(self.places.partition_root)
-        self.storage.link_all((self._staged(file), self._target(file.name)) for file in files)
+        self.storage.link_all(
+            (self._staged(file), self._target(file.name)) for file in coming.staged
+        )
+        uploads = self.storage.uploads(self.places.partition_root) if coming.sent else None
+        if uploads is not None:
+            uploads.complete_all(file.upload for file in coming.sent if file.upload is not None)
         self.storage.sync(self.places.partition_root)
 
     def _verify(self, files: Sequence[PublishedFile]) -> None:

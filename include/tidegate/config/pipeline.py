@@ -39,6 +39,7 @@ _OF_A_COMMIT = frozenset({"_commit_snapshot_id"})
 _OUTSIDE_PLANS = frozenset(
     {
         *("path", "work", "compaction", "evolve", "metastore", "layout", "keep_revisions"),
+        *("multipart_max_age",),
         *("table", "catalog", "branch", "on_foreign_change"),
     }
 )

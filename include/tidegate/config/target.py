@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 import posixpath
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
@@ -31,6 +31,7 @@ from tidegate.config.part_files import (
 )
 from tidegate.config.partition_keys import PartitionBy, field_text, literal
 from tidegate.config.section import (
+    Duration,
     Section,
     StorePath,
     absolute_path,
@@ -58,6 +59,7 @@ TargetLayout = Literal["in_place", "revisions"]
 
 _KEEP_REVISIONS = 2
 """The current revision, and the one that readers may be in the middle of."""
+_UPLOAD_AGE = timedelta(days=1)
 ForeignChange = Literal["fail", "replace"]
 
 OWNER_FILE = ".tidegate.owner"
@@ -128,6 +130,10 @@ class TargetConfig(Section):
     markers."""
     keep_revisions: int | None = Field(None, gt=0, exclude_if=_is_unsaid(None))
     """How many of a partition's newest directories `tidegate gc` leaves; by default 2."""
+    multipart_max_age: Duration | None = Field(None, exclude_if=_is_unsaid(None))
+    """How long the store keeps an upload that nobody completes; by default a day. Part files of
+    partitions that can be committed before are sent to where they are published, instead of being
+    staged and copied; `0s`: none are."""
     evolve: Annotated[Evolve | None, _word(Evolve)] = Field(None, exclude_if=_is_unsaid(None))
     """What a window may do to the columns of the table. `widen`, the default: columns may come, go
     and change their types; `add_columns`: they may only come; `none`, the default for CSV: they
@@ -217,8 +223,7 @@ class TargetConfig(Section):
                 f"belongs to `kind: files`; readers of `kind: {self.kind}` see whole revisions"
             )
             raise KeyProblem(problem, key="layout")
-        told = "${env:" not in self.work + self.path
-        if told and ("://" in self.work) != ("://" in self.path):
+        if _is_told(self.work + self.path) and ("://" in self.work) != ("://" in self.path):
             problem = (
                 f"'{self.work}' and `target.path` have to be both in a store, or both on a disk"
             )
@@ -324,10 +329,23 @@ class TargetConfig(Section):
 
     @model_validator(mode="after")
     def _layout_fits(self) -> TargetConfig:
+        if self.multipart_max_age is not None and not self.is_in_store and _is_told(self.path):
+            problem = f"belongs to a target in a store; '{self.path}' is on a disk"
+            raise KeyProblem(problem, key="multipart_max_age")
         if self.keep_revisions is not None and self.layout == "in_place":
             problem = "belongs to `layout: revisions`; the layout is 'in_place'"
             raise KeyProblem(problem, key="keep_revisions")
         return self
+
+    @property
+    def is_in_store(self) -> bool:
+        """Whether part files are objects of a store."""
+        return is_in_store(self.path)
+
+    @property
+    def upload_age(self) -> timedelta:
+        """How long an upload can wait for the commit."""
+        return _UPLOAD_AGE if self.multipart_max_age is None else self.multipart_max_age
 
     @property
     def kept_directories(self) -> int:
@@ -361,6 +379,10 @@ class TargetConfig(Section):
     def _work_outside(self) -> TargetConfig:
         refuse_work_inside(self.work, self.path)
         return self
+
+
+def _is_told(place: str) -> bool:
+    return "${env:" not in place
 
 
 def _static_value(name: str, value: Any, fields: Mapping[str, Any]) -> str:

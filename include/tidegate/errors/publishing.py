@@ -178,6 +178,19 @@ class StagedFileMissing(TerminalError):
     )
 
 
+class UploadUnread(TerminalError):
+    """The rows of a file that was only sent, and that the commit completes, are needed before."""
+
+    path: str
+    window: int
+    template = (
+        "{path}: was sent to the store and is completed by the commit, so that nobody can read it "
+        "before; expected a staged file, because the pipeline file says more than when it was "
+        "loaded, or rows were erased since. Read window {window} again with "
+        "`tidegate replay PIPELINE {window}`."
+    )
+
+
 class FileLengthWrong(TerminalError):
     """A file does not have the length that was sealed (PC-F17, F21, F23, F26)."""
 

@@ -16,6 +16,7 @@ from tidegate.model.partition import Partition
 from tidegate.model.plan import WindowKind
 from tidegate.model.settling import SettleCounts
 from tidegate.model.time_bounds import TimeBounds
+from tidegate.model.upload import Upload
 from tidegate.model.wire import SPARSE, Value
 
 _COUNTED_BY_NAME = ("seconds", "left_out", "rule_hits")
@@ -59,6 +60,8 @@ class PartFile(Value):
     sha256: str
     rows: int
     event_times: EventTimes
+    upload: Upload | None = field(default=None, metadata={SPARSE: True})
+    """What the commit completes (PC-F36); nothing is at `staged` then. None: it is staged."""
 
 
 @dataclass(frozen=True)

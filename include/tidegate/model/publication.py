@@ -13,6 +13,7 @@ from typing import Any
 
 from tidegate.model.message import PartFile
 from tidegate.model.partition import Partition
+from tidegate.model.upload import Upload
 from tidegate.model.watermark import Evaluation
 from tidegate.model.wire import SPARSE, Value, digest
 
@@ -105,6 +106,9 @@ class StagedFile(Value):
     plan_digest: str
     staged: str
     """The staged file: its path relative to the work directory."""
+    upload: Upload | None = field(default=None, metadata={SPARSE: True})
+    """What becomes the published file once it is completed; nothing was staged then, but a commit
+    that was taken back leaves a staged file all the same."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +132,8 @@ class PublishedFile(StagedFile):
             plan_digest: of the plan or the unit that it was written by.
             staged: its path relative to the work directory.
         """
-        return cls(part.name, part.length, part.sha256, part.rows, window, plan_digest, staged)
+        told = (part.name, part.length, part.sha256, part.rows, window, plan_digest, staged)
+        return cls(*told, part.upload)
 
     @property
     def windows(self) -> tuple[int, ...]:

@@ -278,7 +278,7 @@ class Merge:
         order = RowOrder(tuple(key for key in keys if key.column in self._columns.names))
         form = replace(self._spec.form, sorted_by=order.keys or None)
         writers = PartWriters(
-            self._open_file,
+            lambda _, path: self._open_file(path),
             lambda counter: layout.part_name(self._made_of.digest, unit, counter, form.extension),
             PartShape(tuple(self._columns.names), lambda _: EventTimes(), form, order),
             self._spec.limits,

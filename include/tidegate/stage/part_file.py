@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 from tidegate.model.part_format import PARQUET, PartFormat
 from tidegate.physical.parts import begin_part
-from tidegate.storage import WriteOnly
+from tidegate.storage import Deferred, WriteOnly
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from tidegate.model.upload import Upload
 
 _WRITE_BYTES = 1 << 20
 
@@ -31,6 +33,11 @@ class HashedFile(WriteOnly):
     def sha256(self) -> str:
         """SHA-256 of all written bytes, in hexadecimal digits."""
         return self._hasher.hexdigest()
+
+    @property
+    def upload(self) -> Upload | None:
+        """What has to be completed before there is a file, once this is closed; else None."""
+        return self._file.upload if isinstance(self._file, Deferred) else None
 
     def write(self, content: bytes) -> int:
         """Write bytes; they reach the storage in larger pieces."""
@@ -60,8 +67,12 @@ class HashedFile(WriteOnly):
         """Close without the remaining bytes; errors of its writer are ignored."""
         self._abandoned = True
         self._waiting.clear()
-        if not self.closed:
-            self.closed = True
+        if self.closed:
+            return
+        self.closed = True
+        if isinstance(self._file, Deferred):
+            self._file.give_up()
+        else:
             self._file.close()
 
     def _hand_on(self) -> None:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
     from tidegate.model.partition import Partition
+    from tidegate.model.upload import Upload
     from tidegate.stage.handing_on import HandedOn
     from tidegate.stage.waiting_rows import Run
 
@@ -93,7 +94,7 @@ class PartWriters:
     names them; `abandon` closes the open ones. Rows that wait are lost with the process.
 
     Args:
-        open_file: opens a new file by its path relative to the plan's directory.
+        open_file: opens a new file for a destination, by its path relative to the plan's directory.
         name: returns the final name of a destination's n-th file, from 0.
         shape: which columns are written, and how rows are measured.
         limits: when to write and close.
@@ -102,7 +103,7 @@ class PartWriters:
 
     def __init__(
         self,
-        open_file: Callable[[str], BinaryIO],
+        open_file: Callable[[Destination, str], BinaryIO],
         name: Callable[[int], str],
         shape: PartShape,
         limits: WriteLimits,
@@ -163,6 +164,12 @@ class PartWriters:
         self._aside.close()
         folders = sorted(self._closed, key=lambda item: item.folder)
         return tuple(part for to in folders for part in self._closed[to])
+
+    @property
+    def sent(self) -> tuple[Upload, ...]:
+        """What was sent of the finished files, and nobody has completed."""
+        closed = (part for parts in self._closed.values() for part in parts)
+        return tuple(part.upload for part in closed if part.upload is not None)
 
     def abandon(self) -> None:
         """Close the open files without finishing them."""
@@ -311,7 +318,7 @@ class PartWriters:
         written = group.select(self._shape.columns)
         if part.file is None:
             part.path = self._next_path(to)
-            part.file = PartFileWriter(self._open_file(part.path), written, self._shape.form)
+            part.file = PartFileWriter(self._open_file(to, part.path), written, self._shape.form)
             self._files += 1
         part.file.write(written)
         part.event_times = part.event_times.merged(self._shape.measure(group))
@@ -337,6 +344,7 @@ class PartWriters:
             sha256=file.target.sha256,
             rows=file.rows,
             event_times=part.event_times,
+            upload=file.target.upload,
         )
         part.event_times = EventTimes()
         self._closed.setdefault(to, []).append(closed)

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import posixpath
 from collections import Counter, defaultdict
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 import pyarrow as pa
 
-from tidegate.errors import ColumnMissing, SortColumnInvalid
+from tidegate.errors import ColumnMissing, SortColumnInvalid, TransientError
 from tidegate.model.message import EventTimes, HeldPartition, PartFile, Staged
 from tidegate.model.nearness import listed_with_nearest
 from tidegate.model.part_format import PARQUET, PartFormat
@@ -33,11 +34,12 @@ from tidegate.stage.row_rules import Judged, RowRules
 from tidegate.stage.whole_copy import copy_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from datetime import datetime
 
     from tidegate.config import PipelineConfig, RowRule, TargetConfig
     from tidegate.model.sort_key import SortKey
+    from tidegate.model.upload import Upload
     from tidegate.stage.handing_on import HandedOn
     from tidegate.stage.whole_copy import WholePart
     from tidegate.storage import Storage
@@ -124,6 +126,9 @@ class AttemptPlace:
     """Never used before: it ends with a random word (PC-F01)."""
     handed_on: HandedOn | None = None
     """Takes rows that would make many small files; None: every row is written to a file here."""
+    final: Callable[[Partition], str | None] | None = None
+    """Partition → the directory of its published files, if they are sent there and completed by the
+    commit (PC-F36); None: they are staged."""
 
 
 def stage_sub_split(
@@ -210,9 +215,9 @@ class _Attempt:
             order = RowOrder()
         form = replace(spec.form, sorted_by=order.keys or None)
         shape = PartShape(columns, measure, form, order)
-        self._kept = self._writers(shape, spec.limits, self._handed_on)
+        self._kept = self._writers(shape, spec.limits, self._open_part, self._handed_on)
         aside = PartShape((*schema.names, QUARANTINED_BY), _no_event_times)
-        self._aside = self._writers(aside, spec.limits)
+        self._aside = self._writers(aside, spec.limits, self._open_staged)
         self._destinations: dict[Partition, Destination] = {}
         self._rows_read = 0
         self._rows_kept = 0
@@ -251,7 +256,7 @@ class _Attempt:
     def finish(self) -> Staged:
         """Finish all files and return their description."""
         parts, quarantined = self._kept.close(), self._aside.close()
-        staged = [part.staged for part in (*parts, *quarantined)]
+        staged = [part.staged for part in (*parts, *quarantined) if part.upload is None]
         self._storage.sync_all(self._place.plan_root, staged)
         bounds = EventTimes()
         for part in parts:
@@ -271,6 +276,7 @@ class _Attempt:
         """Close all files without finishing them."""
         self._kept.abandon()
         self._aside.abandon()
+        give_up(self._storage, self._kept.sent)
 
     def _judged(self, batch: pa.RecordBatch) -> Judged:
         """Apply the rules, of changes only to the rows that they leave.
@@ -324,11 +330,15 @@ class _Attempt:
         self._aside.append(Destination(Partition(()), posixpath.join(root, rule)), named)
 
     def _writers(
-        self, shape: PartShape, limits: WriteLimits, handed_on: HandedOn | None = None
+        self,
+        shape: PartShape,
+        limits: WriteLimits,
+        open_file: Callable[[Destination, str], BinaryIO],
+        handed_on: HandedOn | None = None,
     ) -> PartWriters:
         place = self._place
         return PartWriters(
-            self._open_file,
+            open_file,
             lambda counter: layout.part_name(
                 place.plan_digest, place.sub_split, counter, shape.form.extension
             ),
@@ -337,7 +347,14 @@ class _Attempt:
             handed_on,
         )
 
-    def _open_file(self, path: str) -> BinaryIO:
+    def _open_part(self, to: Destination, path: str) -> BinaryIO:
+        final = self._place.final(to.partition) if self._place.final else None
+        uploads = self._storage.uploads(final) if final is not None else None
+        if uploads is None:
+            return self._open_staged(to, path)
+        return uploads.begin(f"{final}/{posixpath.basename(path)}")
+
+    def _open_staged(self, _: Destination, path: str) -> BinaryIO:
         return self._storage.open_new(self._full(path))
 
     def _full(self, path: str) -> str:
@@ -345,6 +362,16 @@ class _Attempt:
         full = posixpath.join(self._place.plan_root, path)
         self._storage.make_dirs(posixpath.dirname(full), synced=False)
         return full
+
+
+def give_up(storage: Storage, sent: Iterable[Upload]) -> None:
+    """Give up what an attempt has sent and no message names.
+
+    *Failure:* what is left is given up by `gc`.
+    """
+    for upload in sent:
+        with suppress(TransientError):
+            storage.give_up(upload.path, upload.id)
 
 
 def _buffered_columns(

@@ -7,10 +7,10 @@ from tidegate.storage.addresses import above, is_object, normal
 from tidegate.storage.arrow import arrow_files
 from tidegate.storage.calls import DirectoryEntry, OsCalls
 from tidegate.storage.local import LocalStorage
-from tidegate.storage.moves import has_to_move
+from tidegate.storage.moves import has_to_move, waiting_uploads
 from tidegate.storage.placed import PlacedFile
 from tidegate.storage.places import below, same_file_system
-from tidegate.storage.protocol import Storage
+from tidegate.storage.protocol import Deferred, Storage, Unfinished
 from tidegate.storage.refusals import silence_of
 from tidegate.storage.s3_client import S3Options
 from tidegate.storage.scratch import Scratch
@@ -18,6 +18,7 @@ from tidegate.storage.stores import Stores
 from tidegate.storage.write_only import WriteOnly
 
 __all__ = [
+    "Deferred",
     "DirectoryEntry",
     "LocalStorage",
     "OsCalls",
@@ -26,6 +27,7 @@ __all__ = [
     "Scratch",
     "Storage",
     "Stores",
+    "Unfinished",
     "WriteOnly",
     "above",
     "arrow_files",
@@ -35,4 +37,5 @@ __all__ = [
     "normal",
     "same_file_system",
     "silence_of",
+    "waiting_uploads",
 ]

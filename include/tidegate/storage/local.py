@@ -24,7 +24,8 @@ from tidegate.storage.writable import check_writable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from datetime import datetime
+
+    from tidegate.storage.protocol import Unfinished
 
 _SYNC_THREADS = 16
 
@@ -198,12 +199,16 @@ class LocalStorage(LocalFiles):
         except OSError as refused:
             raise refusal(path, refused) from refused
 
-    def unfinished(self, root: str) -> list[tuple[str, datetime]]:
+    def uploads(self, path: str) -> None:
+        """Return None: a file of a disk is there as soon as it is written."""
+        del path
+
+    def unfinished(self, root: str) -> list[Unfinished]:
         """Return nothing: what is begun on a disk is a file."""
         del root
         return []
 
-    def give_up(self, path: str) -> None:
+    def give_up(self, path: str, upload: str) -> None:
         """Do nothing; see `unfinished`."""
 
     def make_dirs(self, path: str, *, synced: bool = True) -> None:

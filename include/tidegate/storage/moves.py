@@ -1,4 +1,4 @@
-"""Find out whether a planned file still has to be moved."""
+"""Find out whether a planned file still has to be moved, and from where."""
 
 from __future__ import annotations
 
@@ -7,10 +7,31 @@ from typing import TYPE_CHECKING
 from tidegate.errors import FileContentWrong, FileLengthWrong, StagedFileMissing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
+    from tidegate.model.message import PartFile
     from tidegate.model.publication import StagedFile
     from tidegate.storage.protocol import Storage
+
+
+def waiting_uploads(
+    storage: Storage, files: Iterable[tuple[StagedFile | PartFile, str]]
+) -> frozenset[str]:
+    """Return which files are there once their uploads are completed.
+
+    Args:
+        storage: that they were sent to.
+        files: each with the path that it is to have.
+
+    Returns:
+        The paths of those whose uploads can be completed as they were sent, and lead there.
+    """
+    sent = [file.upload for file, target in files if file.upload and file.upload.path == target]
+    uploads = storage.uploads(sent[0].path) if sent else None
+    if uploads is None:
+        return frozenset()
+    stand = uploads.standing(sent)
+    return frozenset(item.path for item, stands in zip(sent, stand, strict=True) if stands)
 
 
 def has_to_move(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from typing import TYPE_CHECKING, BinaryIO, Protocol
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import contextlib
@@ -11,6 +11,48 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     import pyarrow as pa
+
+    from tidegate.model.upload import Upload
+
+
+class Unfinished(NamedTuple):
+    """An upload that was begun and is no file yet."""
+
+    path: str
+    id: str
+    begun: datetime
+
+
+@runtime_checkable
+class Deferred(Protocol):
+    """A file that is being written, and is there once somebody completes its upload."""
+
+    upload: Upload | None
+    """Known once the file is closed."""
+
+    def give_up(self) -> None:
+        """Let there be no file, if it is not closed."""
+        ...
+
+
+class Uploads(Protocol):
+    """Files that one process sends, and that are there once another one completes them (PC-F36)."""
+
+    def begin(self, path: str) -> BinaryIO:
+        """Begin a file, which is `Deferred`."""
+        ...
+
+    def standing(self, uploads: Iterable[Upload]) -> list[bool]:
+        """Return of each upload whether it can still be completed as it was sent."""
+        ...
+
+    def complete_all(self, uploads: Iterable[Upload]) -> None:
+        """Make the files.
+
+        Raises:
+            FileExistsAlready: another writer made one of this name.
+        """
+        ...
 
 
 class Storage(Hashable, Protocol):
@@ -120,12 +162,20 @@ class Storage(Hashable, Protocol):
         """Remove a directory and everything below it, if there is one."""
         ...
 
-    def unfinished(self, root: str) -> list[tuple[str, datetime]]:
-        """List files below a root that were begun and never became one, with when that was."""
+    def uploads(self, path: str) -> Uploads | None:
+        """Return how files are made that others complete; None where a store has no such files.
+
+        Args:
+            path: of one of them, or of a directory above.
+        """
         ...
 
-    def give_up(self, path: str) -> None:
-        """Give up whatever was begun of a file; see `unfinished`."""
+    def unfinished(self, root: str) -> list[Unfinished]:
+        """List the uploads below a root that were begun and did not become a file."""
+        ...
+
+    def give_up(self, path: str, upload: str) -> None:
+        """Give up an upload that was begun of a file; see `unfinished`."""
         ...
 
     def make_dirs(self, path: str, *, synced: bool = True) -> None:

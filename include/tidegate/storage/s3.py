@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 from tidegate.errors import BucketMissing, FileExistsAlready, SourceFileGone
 from tidegate.storage.addresses import address, named
+from tidegate.storage.protocol import Unfinished
 from tidegate.storage.s3_client import (
     MISSING,
     client_errors,
@@ -23,11 +24,18 @@ from tidegate.storage.s3_client import (
 from tidegate.storage.s3_files import S3Files
 from tidegate.storage.s3_lease import S3Lease, check_leases
 from tidegate.storage.s3_threads import side_by_side
-from tidegate.storage.s3_writing import PARTS, WRITER, NewObject, complete_new, writer_of
+from tidegate.storage.s3_uploads import S3Uploads
+from tidegate.storage.s3_writing import (
+    NO_UPLOAD,
+    PARTS,
+    WRITER,
+    NewObject,
+    complete_new,
+    writer_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from datetime import datetime
 
 _COPIED_WHOLE = 5 << 30
 """The largest object that one request copies."""
@@ -165,21 +173,29 @@ class S3Storage(S3Files):
         """Remove every object below an address."""
         self.delete_all(f"{path}/{name}" for name in self.list_files(path))
 
-    def unfinished(self, root: str) -> list[tuple[str, datetime]]:
-        """List the objects whose upload was begun and never ended, with when that was."""
+    def uploads(self, path: str) -> S3Uploads:
+        """Return how objects are made that appear later."""
+        del path
+        return S3Uploads(self.calls)
+
+    def unfinished(self, root: str) -> list[Unfinished]:
+        """List the uploads that were begun and neither completed nor given up."""
         bucket = named(root).bucket
         with refusals_named(root):
-            found = [*self.calls.uploads(root)]
-        return [(address(bucket, item["Key"]), item["Initiated"]) for item in found]
+            return [
+                Unfinished(address(bucket, item["Key"]), item["UploadId"], item["Initiated"])
+                for item in self.calls.uploads(root)
+            ]
 
-    def give_up(self, path: str) -> None:
-        """Give up every upload of an object; its store then frees the parts."""
+    def give_up(self, path: str, upload: str) -> None:
+        """Give up an upload, unless it is done; its store then frees the parts."""
         check_leases()
-        key, folder = named(path).key, path.rpartition("/")[0]
         with refusals_named(path):
-            for item in [*self.calls.uploads(folder)]:
-                if item["Key"] == key:
-                    self.calls.abort_upload(path, item["UploadId"])
+            try:
+                self.calls.abort_upload(path, upload)
+            except client_errors() as refused:
+                if code_of(refused) not in NO_UPLOAD:
+                    raise
 
     def make_dirs(self, path: str, *, synced: bool = True) -> None:
         """Do nothing: there are no directories."""

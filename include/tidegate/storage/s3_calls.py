@@ -143,6 +143,13 @@ class S3Calls:
         """Give up an upload."""
         self._client.abort_multipart_upload(**_name(path), UploadId=upload)
 
+    def parts(self, path: str, upload: str) -> Iterator[str]:
+        """List the tags of the parts that were sent of an upload, in their order."""
+        pages = self._client.get_paginator("list_parts")
+        for page in pages.paginate(**_name(path), UploadId=upload):
+            for part in page.get("Parts", []):
+                yield str(part["ETag"])
+
     def uploads(self, path: str) -> Iterator[dict[str, Any]]:
         """List the uploads below an address that were begun and neither completed nor given up."""
         bucket, key = named(path)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from tidegate.errors import FileExistsAlready
+from tidegate.model.upload import Upload
 from tidegate.storage.s3_client import (
     MISSING,
     TAKEN,
@@ -28,6 +29,8 @@ PARTS = 10_000
 _SAME_SIZE = 1_000
 """After so many parts they become twice as large, so that 10,000 hold 80 GiB and far more."""
 _SENT_AT_ONCE = 2
+NO_UPLOAD = frozenset({"404", "NoSuchUpload"})
+"""What a store says of an upload that was completed or given up, or that expired."""
 WRITER = "tidegate-writer"
 """Metadata of an object: a random text, by which its writer knows it where no answer came."""
 
@@ -37,8 +40,8 @@ def part_bytes(number: int) -> int:
     return PART_BYTES << ((number - 1) // _SAME_SIZE)
 
 
-class NewObject(WriteOnly):
-    """A binary object that is being written; it is not there before it is closed.
+class _Sent(WriteOnly):
+    """A binary object that is being written, in parts if it is large.
 
     Failure: a process that dies leaves an upload without an object, which `gc` gives up.
     """
@@ -68,39 +71,47 @@ class NewObject(WriteOnly):
         return self._position
 
     def close(self) -> None:
-        """Send the rest, and make the object; closing it again has no effect.
+        """Send the rest; closing it again has no effect.
 
         Raises:
-            FileExistsAlready: another writer made one of this name.
+            FileExistsAlready: another writer made an object of this name.
             StoreSilent, StoreDenied, BucketMissing: see `refusals_named`.
         """
         if self.closed:
             return
         self.closed = True
         try:
-            if self._upload is None:
-                put_new(self._calls, self._path, bytes(self._waiting), self._writer)
-                return
-            if self._waiting:
-                self._send(bytes(self._waiting))
-            tags = [part.result() for part in self._parts]
-            complete_new(self._calls, self._path, self._upload, tags, self._writer)
+            self._end(bytes(self._waiting))
         except BaseException:
             self._give_up()
             raise
         finally:
             self._waiting.clear()
 
-    def __enter__(self) -> NewObject:
+    def _end(self, rest: bytes) -> None:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, kind: object, *exception: object) -> None:
-        """Make the object, unless writing it failed."""
+        """Close it, unless writing it failed."""
         if kind is None:
             self.close()
-        elif not self.closed:
+        else:
+            self.give_up()
+
+    def give_up(self) -> None:
+        """Let there be no object; nothing happens if the file was closed."""
+        if not self.closed:
             self.closed = True
             self._give_up()
+
+    def _all_sent(self, rest: bytes) -> tuple[str, list[str]]:
+        """Send what is left; return the upload and the tags of its parts."""
+        if rest or not self._parts:
+            self._send(rest)
+        return str(self._upload), [part.result() for part in self._parts]
 
     def _send(self, content: bytes) -> None:
         if self._upload is None:
@@ -126,6 +137,28 @@ class NewObject(WriteOnly):
         except client_errors():
             # What stays is given up by `gc`, and the first failure is the one to tell.
             return
+
+
+class NewObject(_Sent):
+    """An object that is there once it is closed."""
+
+    def _end(self, rest: bytes) -> None:
+        if self._upload is None:
+            put_new(self._calls, self._path, rest, self._writer)
+            return
+        upload, tags = self._all_sent(rest)
+        complete_new(self._calls, self._path, upload, tags, self._writer)
+
+
+class NewUpload(_Sent):
+    """An object that is there once somebody completes what was sent of it (PC-F36)."""
+
+    upload: Upload | None = None
+    """Known once the file is closed."""
+
+    def _end(self, rest: bytes) -> None:
+        upload, tags = self._all_sent(rest)
+        self.upload = Upload(self._path, upload, self._writer, tuple(tags))
 
 
 def put_new(calls: S3Calls, path: str, content: bytes, writer: str) -> None:
@@ -156,7 +189,7 @@ def _check_own(calls: S3Calls, path: str, writer: str, refused: Exception) -> No
         raise refusal(path, refused) from refused
     if found == writer:
         return
-    if found is not None and (code_of(refused) in TAKEN or code_of(refused) == "NoSuchUpload"):
+    if found is not None and (code_of(refused) in TAKEN | NO_UPLOAD):
         raise FileExistsAlready(path=path) from refused
     raise refusal(path, refused) from refused
 

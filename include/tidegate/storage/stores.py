@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tidegate.config import S3Config
-    from tidegate.storage.protocol import Storage
+    from tidegate.storage.protocol import Storage, Unfinished, Uploads
 
 _CHUNK = 8 << 20
 
@@ -157,13 +157,17 @@ class Stores:
         """See `Storage`."""
         self._of(path).delete_tree(path)
 
-    def unfinished(self, root: str) -> list[tuple[str, datetime]]:
+    def uploads(self, path: str) -> Uploads | None:
+        """See `Storage`."""
+        return self._of(path).uploads(path)
+
+    def unfinished(self, root: str) -> list[Unfinished]:
         """See `Storage`."""
         return self._of(root).unfinished(root)
 
-    def give_up(self, path: str) -> None:
+    def give_up(self, path: str, upload: str) -> None:
         """See `Storage`."""
-        self._of(path).give_up(path)
+        self._of(path).give_up(path, upload)
 
     def make_dirs(self, path: str, *, synced: bool = True) -> None:
         """See `Storage`."""

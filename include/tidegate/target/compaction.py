@@ -52,7 +52,9 @@ def _parts(file: PublishedFile, retired: str | None) -> Sequence[StagedFile]:
     if file.made_of:
         return file.made_of
     plain = StagedFile(**{item.name: getattr(file, item.name) for item in fields(StagedFile)})
-    return [plain if retired is None else replace(plain, staged=f"{retired}/{file.name}")]
+    if retired is None:
+        return [plain]
+    return [replace(plain, staged=f"{retired}/{file.name}", upload=None)]
 
 
 def taken_apart(

@@ -60,7 +60,7 @@ class Disk:
 def writers(disk: Disk, handed_on: HandedOn | None = None, **limits: int) -> PartWriters:
     shape = PartShape(("n",), lambda rows: EventTimes(missing=rows.num_rows))
     return PartWriters(
-        disk.open_new, lambda n: f"part-{n}", shape, WriteLimits(**limits), handed_on
+        lambda _, path: disk.open_new(path), lambda n: f"part-{n}", shape, WriteLimits(**limits), handed_on
     )
 
 
@@ -261,7 +261,7 @@ def test_each_destination_gets_one_file_however_narrow_the_limits(
 def sorted_writers(disk: Disk, **limits: int) -> PartWriters:
     order = RowOrder((SortKey("n", descending=True),))
     shape = PartShape(("n", "at"), lambda rows: EventTimes(missing=rows.num_rows), order=order)
-    return PartWriters(disk.open_new, lambda n: f"part-{n}", shape, WriteLimits(**limits))
+    return PartWriters(lambda _, path: disk.open_new(path), lambda n: f"part-{n}", shape, WriteLimits(**limits))
 
 
 @given(APPENDS, NARROW)

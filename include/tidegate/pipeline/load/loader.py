@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tidegate.commit.deferral import copied_because
 from tidegate.errors import TerminalError, WindowIncomplete
 from tidegate.errors.commands import command
 from tidegate.model.message import CommitMessage
@@ -328,7 +329,8 @@ class Loader:
 
     @property
     def _pins(self) -> Pins:
-        names = PlanNames(self.roots, self.ledger, self.storage)
+        defers = copied_because(self.config) is None
+        names = PlanNames(self.roots, self.ledger, self.storage, defers)
         return Pins(self.ledger, self.storage, self.source, names, self._scanner, self.changed)
 
     @property

@@ -19,6 +19,7 @@ from tidegate.pipeline.state.places import coming_folders
 from tidegate.pipeline.state.plan_files import read_splits
 from tidegate.stage import layout
 from tidegate.stage.stored import read_stored
+from tidegate.storage import waiting_uploads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -37,6 +38,8 @@ class PlanNames:
     roots: Roots
     ledger: Ledger
     storage: Storage
+    defers: bool
+    """Whether what was only sent may wait for the commit; else it has to be staged instead."""
 
     def choose(self, taken: WindowState, name: Callable[[int], str]) -> str:
         """Return the digest of the plan that a window is staged under.
@@ -180,8 +183,14 @@ class PlanNames:
                 yield path, read_stored(self.storage, path, CommitMessage)
 
     def _is_lost(self, uri: str, part: PartFile) -> bool:
+        if part.upload is not None and self.defers and self._is_sent(part):
+            return False
         # A commit that has begun may have moved it.
         if self.storage.length(f"{uri}/{part.staged}") == part.length:
             return False
         folders = coming_folders(self.roots, self.ledger, self.storage, part.partition)
         return all(self.storage.length(f"{it}/{part.name}") != part.length for it in folders)
+
+    def _is_sent(self, part: PartFile) -> bool:
+        target = f"{self.roots.partition(part.partition)}/{part.name}"
+        return target in waiting_uploads(self.storage, [(part, target)])

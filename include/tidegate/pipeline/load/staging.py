@@ -12,6 +12,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from tidegate.commit.deferral import deferrable
 from tidegate.config import PipelineConfig, lend_values, named_values
 from tidegate.model.message import CommitMessage, ReadNotes, Staged
 from tidegate.model.settling import SettleCounts
@@ -27,6 +28,7 @@ from tidegate.pipeline.load.exchanging import (
     write_spread,
 )
 from tidegate.pipeline.state.erasures import erasures
+from tidegate.pipeline.state.places import partition_folder, resolved_place
 from tidegate.pipeline.state.plan_files import read_plan, read_splits
 from tidegate.pipeline.state.reading import Reading
 from tidegate.source import open_source
@@ -34,16 +36,17 @@ from tidegate.stage import layout
 from tidegate.stage.handing_on import HandedOn, Sharing
 from tidegate.stage.left_out import LeftOut
 from tidegate.stage.stored import read_stored
-from tidegate.stage.sub_split import AttemptPlace, StageSpec, stage_sub_split
+from tidegate.stage.sub_split import AttemptPlace, StageSpec, give_up, stage_sub_split
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
     from tidegate.model.assembly import Assembly
     from tidegate.model.erasure import Erasure
     from tidegate.model.exchange import Exchange, SpreadFile
+    from tidegate.model.partition import Partition
     from tidegate.model.plan import Piece, ScanPlan, Split, SubSplit
     from tidegate.pipeline.load.exchanging import Spreading
     from tidegate.read.changes import Settler
@@ -125,12 +128,12 @@ class _SplitTask:
         except Exception:
             # If it stands all the same, it names these files.
             if not self.storage.exists(path):
-                self._discard(sub_split)
+                self._discard(sub_split, message)
             raise
         if is_first:
             return message
         # Another attempt was first: its message counts, this one's files are garbage.
-        self._discard(sub_split)
+        self._discard(sub_split, message)
         return read_stored(self.storage, path, CommitMessage)
 
     def _write(self, sub_split: SubSplit) -> CommitMessage:
@@ -254,13 +257,16 @@ class _SplitTask:
         return StageSpec.of(config, self.scan.planned_at, self.scan.window.partitions)
 
     def _place(self, sub_split: SubSplit) -> AttemptPlace:
-        return AttemptPlace(self.plan_uri, self.scan.digest, sub_split.id, self.name)
+        final = _final(self.storage, self.plan_uri)
+        return AttemptPlace(self.plan_uri, self.scan.digest, sub_split.id, self.name, final=final)
 
     def _spread(self, sub_split: SubSplit, spread: SpreadRows) -> SpreadFile | None:
         path = layout.attempt_exchange(sub_split.id, self.name)
         return write_spread(self.storage, self.plan_uri, path, spread)
 
-    def _discard(self, sub_split: SubSplit) -> None:
+    def _discard(self, sub_split: SubSplit, message: CommitMessage | None = None) -> None:
+        sent = [part.upload for part in message.staged.parts] if message else []
+        give_up(self.storage, filter(None, sent))
         for path in (
             layout.attempt_staged(sub_split.id, self.name),
             layout.attempt_quarantine(sub_split.id, self.name),
@@ -287,6 +293,17 @@ def _plan(storage: Storage, plan_uri: str) -> tuple[ScanPlan, Sequence[Split]]:
 def _config(storage: Storage, plan_uri: str) -> PipelineConfig:
     """Build a plan's configuration once per process."""
     return PipelineConfig.from_resolved(_plan(storage, plan_uri)[0].config)
+
+
+@functools.lru_cache(maxsize=4)
+def _final(storage: Storage, plan_uri: str) -> Callable[[Partition], str | None] | None:
+    """Find out once per process which part files of a plan are sent to where they are published."""
+    config = _config(storage, plan_uri)
+    can_be = deferrable(config, _plan(storage, plan_uri)[0].planned_at)
+    if can_be is None:
+        return None
+    root = resolved_place(config.target.root, "target.path")
+    return lambda it: partition_folder(root, it) if can_be(it) else None
 
 
 @functools.lru_cache(maxsize=4)

@@ -186,9 +186,8 @@ class Compactor:
     def _paths(
         self, following: Publication, stood: set[str], files: Sequence[PublishedFile]
     ) -> list[tuple[PublishedFile, str]]:
-        roots = self.contents.roots
         folder = self.contents.folder(following.partition)
         return [
-            (file, f"{folder}/{file.name}" if file.name in stood else f"{roots.work}/{file.staged}")
+            (file, f"{folder}/{file.name}" if file.name in stood else self.contents.staged(file))
             for file in files
         ]

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tidegate.config import PipelineConfig
-from tidegate.errors import PublicationLapsed, StateFileDamaged, StateFileLost
+from tidegate.errors import PublicationLapsed, StateFileDamaged, StateFileLost, UploadUnread
 from tidegate.model.counting import counting, plans_of
 from tidegate.model.message import CommitMessage
 from tidegate.model.publication import (
@@ -61,6 +61,8 @@ class _Planned:
     """The columns of the source that partition keys are made from."""
     path_columns: frozenset[str]
     """The columns that the source has from the paths of its files."""
+    erased: int
+    """The newest erasure whose rows are left out; 0: none are."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +97,9 @@ class Contents:
         """Return the current paths of a proposed revision's files.
 
         An added file may be at its target already if a commit began that the ledger has forgotten.
+
+        Raises:
+            UploadUnread: a file was only sent.
         """
         root, standing = self.roots.revision(publication), self.folder(publication.partition)
         coming = {file.name for file in publication.adds}
@@ -114,9 +119,24 @@ class Contents:
             for file in publication.adds
         )
 
+    def staged(self, file: PublishedFile) -> str:
+        """Return the path of a staged file, to read it.
+
+        Raises:
+            UploadUnread: it was only sent.
+        """
+        path = f"{self.roots.work}/{file.staged}"
+        if file.upload is not None and not self.storage.exists(path):
+            raise UploadUnread(path=file.upload.path, window=file.window)
+        return path
+
     def _staged_or_moved(self, file: PublishedFile, target: str) -> str:
         staged = f"{self.roots.work}/{file.staged}"
-        return staged if self.storage.exists(staged) else target
+        if self.storage.exists(staged):
+            return staged
+        if file.upload is not None and not self.storage.exists(target):
+            raise UploadUnread(path=target, window=file.window)
+        return target
 
     def next_revision(
         self, partition: Partition, state: PartitionState, contributions: Sequence[Contribution]
@@ -269,6 +289,11 @@ class Contents:
         planned = self._planned(window, digest)
         return None if planned is None else planned.columns
 
+    def leaves_out(self, window: int, digest: str, erasure: int) -> bool:
+        """Return whether the files of a plan have no row of an erasure, or of one before it."""
+        planned = self._planned(window, digest)
+        return planned is not None and planned.erased >= erasure
+
     def _known_plans(self, plans: Iterable[tuple[int, str]]) -> dict[tuple[int, str], _Planned]:
         """Return what is known of plans, in the order of their windows."""
         known = {plan: self._planned(*plan) for plan in sorted({*plans})}
@@ -296,7 +321,7 @@ class Contents:
         made_from = columns_of(config.target.partition_by)
         keys = pa.schema([schema.field(name) for name in made_from if name in schema.names])
         columns = published_schema(config, schema)
-        return _Planned(columns, keys, frozenset(source.path_columns))
+        return _Planned(columns, keys, frozenset(source.path_columns), scan.erased or 0)
 
     def _plans_of(self, partition: Partition) -> Iterator[tuple[int, str, bool]]:
         """Yield window, plan digest and whether it replaces others, newest first.

@@ -75,10 +75,15 @@ class Gatekeeper:
         """
         publication = entry.publication
         suite = load_suite(self.config.gate.suite) if self.config.gate else None
-        files = tuple(self.contents.files_of(publication))
+        # What was only sent is judged by nobody, and is whole once it is there (PC-F36).
+        sent = {file for file in publication.adds if file.upload} if suite is None else set()
+        looked = replace(
+            publication, content=tuple(file for file in publication.content if file not in sent)
+        )
+        files = tuple(self.contents.files_of(looked))
         planned = functools.partial(self.contents.planned_columns, partition)
         form = self.config.target.part_format
-        told = () if form.kind.has_columns else self.contents.columns_of(publication)
+        told = () if form.kind.has_columns else self.contents.columns_of(looked)
         parts = PartFiles(form, dict(zip(files, told, strict=False)), self.storage)
         content = GateInput(partition, files, unified, planned, parts)
         if suite is not None:
@@ -88,9 +93,11 @@ class Gatekeeper:
         try:
             verdict, report = check(suite, content, self.config.gate, now, self.spark_frame)
         except ContentUnreadable as broken:
-            pairs = zip(files, publication.content, strict=True)
+            pairs = zip(files, looked.content, strict=True)
             windows = {path: str(file.window) for path, file in pairs}
             raise ContentUnreadable(**{**broken.values, "window": windows[broken.path]}) from broken
+        verdict = replace(verdict, rows=verdict.rows + sum(file.rows for file in sent))
+        report = {**report, "rows": verdict.rows, "files": len(publication.content)}
         slow = slowness(time.monotonic() - started, verdict.rows)
         if slow is not None and self.config.gate is not None:
             _log.warning("the suite %s took %s of %s", self.config.gate.suite, slow, partition)

@@ -62,10 +62,10 @@ class Roots:
             PlacesOverlap: one of them is inside the source, or contains it.
             LateRootUnfit: the late root and one of the two are inside one another.
         """
-        target = _resolved(config.target.root, "target.path")
-        work = _resolved(config.target.work, "target.work")
+        target = resolved_place(config.target.root, "target.path")
+        work = resolved_place(config.target.work, "target.work")
         refuse_work_inside(work, target)
-        path = _resolved(config.target.path, "target.path")
+        path = resolved_place(config.target.path, "target.path")
         table = None if path == target else path
         layout_ = LAYOUTS[config.target.layout]
         made = cls(target, work, late_root_in(config.commit.late_data), layout_, table)
@@ -97,7 +97,7 @@ class Roots:
 
     def partition(self, partition: Partition) -> str:
         """Return a partition's directory; the table root for an unpartitioned target."""
-        return f"{self.target}/{partition.path}" if partition.path else self.target
+        return partition_folder(self.target, partition)
 
     def revision(self, made: Publication | RevisionEntry) -> str:
         """Return the directory with the files of a revision of a partition."""
@@ -155,10 +155,15 @@ def late_root_in(late_data: LateDataConfig) -> str | None:
         SecretMissing: a variable in its path is not set.
     """
     side = late_data.side
-    return _resolved(side.path, _LATE) if side is not None else None
+    return resolved_place(side.path, _LATE) if side is not None else None
 
 
-def _resolved(path: str, key: str) -> str:
+def partition_folder(target: str, partition: Partition) -> str:
+    """Return the directory of a partition; the table root for an unpartitioned target."""
+    return f"{target}/{partition.path}" if partition.path else target
+
+
+def resolved_place(path: str, key: str) -> str:
     """Return a path with its variables, one of which may be an address with another scheme."""
     found = resolve_secret(path, key).rstrip("/")
     return store_path(found) if is_in_store(found) else found

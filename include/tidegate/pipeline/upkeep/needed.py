@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from tidegate.model.ledger_rows import KnownPartition
     from tidegate.model.message import PartFile, Staged
+    from tidegate.model.upload import Upload
 
 
 @dataclass(frozen=True)
@@ -24,11 +25,14 @@ class Needs:
     """Windows with rows that are not published yet, on which somebody may decide."""
     moving: frozenset[str]
     """The staged files of commits that have begun, relative to the work directory."""
+    completed: frozenset[Upload]
+    """What these commits complete instead."""
 
     @classmethod
     def of(cls, known: Iterable[KnownPartition]) -> Needs:
         """Collect the needs of all partitions."""
         counted, waiting, moving = {}, set[int](), set[str]()
+        completed: set[Upload] = set()
         for item in known:
             counts = counting(item.contributions)
             if item.state.pending == "none":
@@ -43,8 +47,10 @@ class Needs:
                     if stood.get(str(found.window)) != found.plan_digest
                 }
             if item.begun is not None:
-                moving |= {file.staged for file in item.begun.publication.adds}
-        return cls(counted, frozenset(waiting), frozenset(moving))
+                adds = item.begun.publication.adds
+                moving |= {file.staged for file in adds}
+                completed |= {file.upload for file in adds if file.upload is not None}
+        return cls(counted, frozenset(waiting), frozenset(moving), frozenset(completed))
 
     def parts(self, window: int, staged: Staged) -> list[PartFile]:
         """Return the part files of a window that a publication may still move.

@@ -27,6 +27,7 @@ from tidegate.pipeline.state.moved import (
     were_moved,
 )
 from tidegate.pipeline.state.places import Roots, is_same_place, worked_in
+from tidegate.pipeline.state.sent import sent_parts
 from tidegate.pipeline.state.work import await_movers, check_not_retired
 from tidegate.stage import layout
 from tidegate.stored import as_stored, read_content
@@ -337,6 +338,8 @@ class Resetter:
         """
         for name in layout.TREES:
             self.storage.delete_tree(f"{roots.work}/{name}")
+        for found in (*self.storage.unfinished(roots.work), *sent_parts(self.storage, roots)):
+            self.storage.give_up(found.path, found.id)
         for name in filter(layout.is_start_file, self.storage.list_names(roots.work)):
             self.storage.delete(f"{roots.work}/{name}")
 

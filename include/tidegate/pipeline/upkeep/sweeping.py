@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import posixpath
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from tidegate.model.revision_folder import revision_of
 from tidegate.pipeline.state.abandoned import abandoned_plans
 from tidegate.pipeline.state.holders import process_owner
 from tidegate.pipeline.state.records import Records
+from tidegate.pipeline.state.sent import sent_parts
 from tidegate.pipeline.state.work import check_identity, check_owner
 from tidegate.pipeline.upkeep.needed import Needs
 from tidegate.stage import layout
@@ -28,7 +29,7 @@ from tidegate.stage.stored import read_stored
 from tidegate.storage import normal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from tidegate.config import PipelineConfig
@@ -40,7 +41,10 @@ if TYPE_CHECKING:
     from tidegate.pipeline.state.behind import Watch
     from tidegate.pipeline.state.places import Roots
     from tidegate.pipeline.upkeep.former_revisions import FormerRevisions
-    from tidegate.storage import Storage
+    from tidegate.storage import Storage, Unfinished
+
+    _Sent = Mapping[str, Sequence[Unfinished]]
+    """Digest of a plan → what was sent to the target, and not completed."""
 
 _SWEPT = (layout.MESSAGES, layout.EXCHANGE, layout.QUARANTINE, layout.STAGED)
 """In this order, after the file that announces a plan: an interrupted sweep leaves no file that
@@ -49,6 +53,7 @@ _SWEEPER = "gc"
 _WRITING = timedelta(hours=1)
 """A younger temporary file may belong to a running process."""
 _UPLOADING = "being uploaded when its process died"
+_ABANDONED = "of a window that was abandoned"
 _PUT_ASIDE = "rows that a rule put aside, kept as long as `retention.quarantine` says"
 
 
@@ -61,6 +66,10 @@ class Garbage:
     reason: str
     window: int | None = None
     """The window of its plan: checked again before the file is deleted."""
+    upload: str | None = None
+    """The id of an upload of the file; None: there is a file."""
+    begun: datetime | None = None
+    """When this upload was begun."""
 
 
 @dataclass(frozen=True)
@@ -106,13 +115,13 @@ class Sweeper:
             *(
                 item
                 for item in self._left_over(cutoff)
-                if self._is_older(item.path, put_aside if item.reason == _PUT_ASIDE else cutoff)
+                if self._is_old(item, put_aside if item.reason == _PUT_ASIDE else cutoff)
             ),
             *(item for item in self._temporary() if self._is_older(item.path, young)),
             *(
-                Garbage(path, 0, _UPLOADING)
-                for path, begun in self.storage.unfinished(self.roots.work)
-                if begun < young
+                _of_upload(found)
+                for found in (*self.storage.unfinished(self.roots.work), *self._unknown())
+                if found.begun < young
             ),
         )
 
@@ -158,16 +167,15 @@ class Sweeper:
         """
         with self.storage.lock(layout.window_lock(self.roots.work, sequence), _SWEEPER):
             state = self.ledger.windows.find(sequence)
+            sent = self._sent()
             if state is None:
-                given_up = {item.path for item in self._abandoned(sequence)}
-                return self._delete([item for item in garbage if item.path in given_up])
+                return self._delete(_still(garbage, self._abandoned(sequence, sent)))
             if not self._is_free(state):
                 return ()
             if state.owner is not None:
                 state = self._taken(state)
-            found = self._free(state, self._needs()).values()
-            free = {item.path for items in found for item in items}
-            deleted = self._delete([item for item in garbage if item.path in free])
+            found = self._free(state, self._needs(), sent).values()
+            deleted = self._delete(_still(garbage, itertools.chain.from_iterable(found)))
             self.ledger.windows.give_back(sequence, state.attempt)
             return deleted
 
@@ -182,9 +190,10 @@ class Sweeper:
 
     def _delete(self, garbage: Sequence[Garbage]) -> Sequence[Garbage]:
         for item in garbage:
-            if item.reason == _UPLOADING:
-                self.storage.give_up(item.path)
-        for folder, items in itertools.groupby(garbage, lambda item: posixpath.dirname(item.path)):
+            if item.upload is not None:
+                self.storage.give_up(item.path, item.upload)
+        files = [item for item in garbage if item.upload is None]
+        for folder, items in itertools.groupby(files, lambda item: posixpath.dirname(item.path)):
             names = [posixpath.basename(item.path) for item in items]
             for name in names:
                 if revision_of(f"{folder}/{name}") is not None:
@@ -291,27 +300,29 @@ class Sweeper:
     def _left_over(self, cutoff: datetime) -> Iterator[Garbage]:
         """Yield attempts that lost, and plans that were replaced, abandoned or never announced."""
         windows = self.ledger.windows.all()
-        known = {state.window.sequence for state in windows}
+        known, sent = {state.window.sequence for state in windows}, self._sent()
         for sequence in Records(self.roots, self.storage).windows():
             if sequence not in known:
-                yield from self._abandoned(sequence)
+                yield from self._abandoned(sequence, sent)
         needs = self._needs()
         for state in filter(self._is_free, windows):
-            for plan_digest, items in self._free(state, needs).items():
+            for plan_digest, items in self._free(state, needs, sent).items():
                 # All or nothing: a replay would trust a message whose files were deleted.
                 if plan_digest == state.plan_digest or all(
-                    self._is_older(item.path, cutoff) for item in items
+                    self._is_old(item, cutoff) for item in items
                 ):
                     yield from items
 
-    def _abandoned(self, sequence: int) -> Iterator[Garbage]:
+    def _abandoned(self, sequence: int, sent: _Sent) -> Iterator[Garbage]:
         """Yield what was staged by the abandoned plans of a window that the ledger dropped."""
         for record in abandoned_plans(self.storage, self.roots.work, sequence):
             uri = layout.plan_root(self.roots.work, sequence, record.plan_digest)
             names = self.storage.list_files(uri)
             swept = [name for kind in _SWEPT for name in names if name.startswith(f"{kind}/")]
             for name in [*filter(layout.is_sealed_file, names), *swept]:
-                yield self._garbage(f"{uri}/{name}", "of a window that was abandoned", sequence)
+                yield self._garbage(f"{uri}/{name}", _ABANDONED, sequence)
+            for it in sent.get(record.plan_digest, ()):
+                yield replace(_of_upload(it), reason=_ABANDONED, window=sequence)
 
     def _is_free(self, state: WindowState) -> bool:
         """Return whether no run works on a window or will continue it.
@@ -331,9 +342,11 @@ class Sweeper:
     def _needs(self) -> Needs:
         return Needs.of(self.ledger.known_partitions())
 
-    def _free(self, state: WindowState, needs: Needs) -> Mapping[str, Sequence[Garbage]]:
+    def _free(
+        self, state: WindowState, needs: Needs, sent: _Sent
+    ) -> Mapping[str, Sequence[Garbage]]:
         """Return the files of each plan of a free window that are not needed, of any age."""
-        needed, put_aside = self._needed(state, needs)
+        needed, put_aside, wanted = self._needed(state, needs)
         free: dict[str, list[Garbage]] = {}
         for plan_digest, paths in self._swept_by_plan(state).items():
             in_effect = plan_digest == state.plan_digest
@@ -347,7 +360,28 @@ class Sweeper:
                 for path in paths
                 if path not in needed
             ]
+            free[plan_digest] += [
+                replace(_of_upload(it), reason=reason, window=state.window.sequence)
+                for it in sent.get(plan_digest, ())
+                if (it.path, it.id) not in wanted
+            ]
         return free
+
+    def _sent(self) -> _Sent:
+        """Return what was sent to the target and not completed, by the digest of its plan."""
+        found: dict[str, list[Unfinished]] = {}
+        for it in sent_parts(self.storage, self.roots):
+            found.setdefault(layout.digest_of_part(it.path) or "", []).append(it)
+        return found
+
+    def _unknown(self) -> Iterator[Unfinished]:
+        """Yield what was sent by plans that are in no window, such as those of a lost ledger."""
+        sent, known = self._sent(), set[str]()
+        for sequence in Records(self.roots, self.storage).windows() if sent else ():
+            root = layout.window_root(self.roots.work, sequence)
+            known |= {*self.storage.list_names(root)}
+        for plan_digest in sent.keys() - known:
+            yield from sent[plan_digest]
 
     def _swept_by_plan(self, state: WindowState) -> dict[str, list[str]]:
         """Return the deletable files of each plan of a window in some state, in their order.
@@ -363,19 +397,22 @@ class Sweeper:
             swept = [name for kind in kinds for name in names if name.startswith(f"{kind}/")]
             if not self.ledger.plans.was_announced(state.window.sequence, plan_digest):
                 swept = [*filter(layout.is_sealed_file, names), *swept]
-            if swept:
-                found[plan_digest] = [f"{root}/{plan_digest}/{name}" for name in swept]
+            found[plan_digest] = [f"{root}/{plan_digest}/{name}" for name in swept]
         return found
 
-    def _needed(self, state: WindowState, needs: Needs) -> tuple[set[str], set[str]]:
+    def _needed(
+        self, state: WindowState, needs: Needs
+    ) -> tuple[set[str], set[str], set[tuple[str, str]]]:
         """Return which files of a window have to stay, and which are rows that a rule put aside.
 
         The latter are kept for as long as they may be, and while somebody may decide on them.
+        The uploads that have to stay are the third.
         """
         needed = {f"{self.roots.work}/{staged}" for staged in needs.moving}
         put_aside = set[str]()
+        wanted = {(upload.path, upload.id) for upload in needs.completed}
         if state.plan_digest is None:
-            return needed, put_aside
+            return needed, put_aside, wanted
         sequence = state.window.sequence
         ends = self.config.retention.quarantine is not None and sequence not in needs.waiting
         root = layout.plan_root(self.roots.work, sequence, state.plan_digest)
@@ -384,7 +421,9 @@ class Sweeper:
                 continue
             path = f"{layout.messages_root(root)}/{name}"
             staged = read_stored(self.storage, path, CommitMessage).staged
-            needed |= {f"{root}/{part.staged}" for part in needs.parts(sequence, staged)}
+            parts = needs.parts(sequence, staged)
+            needed |= {f"{root}/{part.staged}" for part in parts}
+            wanted |= {(it.upload.path, it.upload.id) for it in parts if it.upload is not None}
             aside = {f"{root}/{part.staged}" for part in staged.quarantined}
             if ends:
                 put_aside |= aside
@@ -393,11 +432,24 @@ class Sweeper:
         # Rows that came too late are kept for whoever looks for them (PC-L06).
         late = f"{root}/{layout.LATE_QUARANTINE}"
         needed |= {f"{late}/{name}" for name in self.storage.list_files(late)}
-        return needed, put_aside
+        return needed, put_aside, wanted
 
     def _garbage(self, path: str, reason: str, window: int | None = None) -> Garbage:
         return Garbage(path, self.storage.length(path) or 0, reason, window)
 
+    def _is_old(self, item: Garbage, than: datetime) -> bool:
+        return self._is_older(item.path, than) if item.begun is None else item.begun < than
+
     def _is_older(self, path: str, than: datetime) -> bool:
         changed = self.storage.modified(path)
         return changed is not None and changed < than
+
+
+def _still(garbage: Sequence[Garbage], found: Iterable[Garbage]) -> Sequence[Garbage]:
+    """Return what is garbage still."""
+    free = {(item.path, item.upload) for item in found}
+    return [item for item in garbage if (item.path, item.upload) in free]
+
+
+def _of_upload(found: Unfinished) -> Garbage:
+    return Garbage(found.path, 0, _UPLOADING, upload=found.id, begun=found.begun)

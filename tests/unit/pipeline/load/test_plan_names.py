@@ -58,7 +58,7 @@ class Life:
             ),
             publications=SimpleNamespace(revisions=lambda _: [revision] if self.stood else []),
         )
-        return PlanNames(self.roots, ledger, STORAGE)
+        return PlanNames(self.roots, ledger, STORAGE, defers=True)
 
     def stage(
         self, plan: str, *, size: int = 3, spread: bool = False, sub_split: str = "s1"

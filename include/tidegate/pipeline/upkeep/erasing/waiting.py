@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tidegate.errors import ApprovedFirst, TidegateError
 from tidegate.model.counting import counting, set_aside
 from tidegate.model.erasure import ErasedFile
+from tidegate.pipeline.upkeep.needed import Needs
 from tidegate.stage import layout
 from tidegate.stage.erased_in import erased_in, tells
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence, Set
     from datetime import datetime
 
     from tidegate.ledger import Ledger
     from tidegate.model.erasure import Erasure
     from tidegate.model.ledger_rows import KnownPartition
     from tidegate.model.message import Contribution
+    from tidegate.model.upload import Upload
     from tidegate.pipeline.publish.committer import Committer
     from tidegate.pipeline.publish.content import Contents
     from tidegate.pipeline.state.places import Roots
@@ -75,9 +78,15 @@ class WaitingRows:
         )
 
     def _staged(self, brought: Contribution, named: Sequence[Erasure]) -> Iterator[ErasedFile]:
+        newest = max((erasure.number for erasure in named), default=0)
         for part in self.contents.parts_of(brought):
             path = f"{self.roots.work}/{part.staged}"
-            rows = self._rows(path, named)
+            if part.upload is not None and not self.storage.exists(path):
+                # Nobody can read what was only sent (PC-F36).
+                cleared = self.contents.leaves_out(part.window, part.plan_digest, newest)
+                rows = 0 if cleared else part.rows
+            else:
+                rows = self._rows(path, named)
             if rows:
                 yield ErasedFile(path, rows, _READ_AGAIN, str(brought.partition))
 
@@ -102,8 +111,10 @@ class WaitingRows:
         by_window: dict[int, list[ErasedFile]] = {}
         for file in waiting:
             by_window.setdefault(layout.window_of(file.path) or 0, []).append(file)
+        moving = Needs.of(known).completed
         for window, files in sorted(by_window.items()):
             try:
+                self._give_up(known, {file.path for file in files}, moving)
                 again(window)
             except TidegateError as refused:
                 left += [replace(file, done=str(refused)) for file in files]
@@ -117,6 +128,16 @@ class WaitingRows:
                     partition = item.state.partition
                     place = self.roots.partition(partition)
                     left.append(ErasedFile(place, 0, str(refused), str(partition)))
+
+    def _give_up(
+        self, known: Sequence[KnownPartition], paths: Set[str], moving: Set[Upload]
+    ) -> None:
+        """Let the store drop what was sent of files, but not what a commit is completing."""
+        for brought in itertools.chain.from_iterable(map(coming, known)):
+            for part in self.contents.parts_of(brought):
+                is_named = f"{self.roots.work}/{part.staged}" in paths
+                if is_named and part.upload is not None and part.upload not in moving:
+                    self.storage.give_up(part.upload.path, part.upload.id)
 
     def approved(
         self,

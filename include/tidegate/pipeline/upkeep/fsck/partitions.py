@@ -20,7 +20,7 @@ from tidegate.pipeline.publish.commit_plans import writes_marker
 from tidegate.pipeline.state.places import coming_folders
 from tidegate.pipeline.upkeep.revision_files import RevisionFiles
 from tidegate.stage import layout
-from tidegate.storage import below
+from tidegate.storage import below, waiting_uploads
 from tidegate.target.marker import read_marker
 
 if TYPE_CHECKING:
@@ -128,11 +128,17 @@ class PartitionFindings:
         """Check the staged files that the next commit will move."""
         if state.pending == "none":
             return
-        for file in self.contents.waiting(state.partition, state).adds:
+        adds = self.contents.waiting(state.partition, state).adds
+        folder = self.roots.partition(state.partition)
+        targets = [(file, f"{folder}/{file.name}") for file in adds]
+        sent = waiting_uploads(self.storage, targets)
+        for file in adds:
             staged = f"{self.roots.work}/{file.staged}"
             found = self.storage.length(staged)
             # One that was moved by a commit unknown to the ledger is checked there.
             if found == file.length or (found is None and self._has_moved(state, file)):
+                continue
+            if f"{folder}/{file.name}" in sent:
                 continue
             again = f"`{command('replay', self.config.name, file.window)}`"
             rebuild = f"`{command('rebuild', self.config.name, state.partition)}`"

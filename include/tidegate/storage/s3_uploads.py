@@ -1,0 +1,79 @@
+"""Objects of a store that are sent while rows are written, and are there once a commit says so."""
+
+from __future__ import annotations
+
+import posixpath
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, BinaryIO, cast
+
+from tidegate.storage.addresses import address, named
+from tidegate.storage.s3_client import client_errors, code_of, refusals_named
+from tidegate.storage.s3_lease import check_leases
+from tidegate.storage.s3_threads import side_by_side
+from tidegate.storage.s3_writing import NO_UPLOAD, NewUpload, complete_new
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from tidegate.model.upload import Upload
+    from tidegate.storage.s3_calls import S3Calls
+
+_ASKED_ONE_BY_ONE = 2
+"""The most uploads of a directory that are not worth to list it."""
+
+
+@dataclass(frozen=True)
+class S3Uploads:
+    """Uploads in parts that one process sends and another one completes (PC-F36); see `Uploads`.
+
+    Raises: what `refusals_named` says.
+    """
+
+    calls: S3Calls
+
+    def begin(self, path: str) -> BinaryIO:
+        """Begin an object, whose upload is known once the file is closed."""
+        check_leases()
+        return cast("BinaryIO", NewUpload(self.calls, path))
+
+    def standing(self, uploads: Iterable[Upload]) -> list[bool]:
+        """Return of each upload whether it can still be completed.
+
+        Those of one directory are listed; not every store lists all of them (MinIO does not), so
+        that only asking for one itself tells that it is gone.
+        """
+        asked = [*uploads]
+        counted = Counter(posixpath.dirname(item.path) for item in asked)
+        many = [folder for folder, number in counted.items() if number > _ASKED_ONE_BY_ONE]
+        listed = {found for begun in side_by_side(self._listed, many) for found in begun}
+        unlisted = [item for item in asked if (item.path, item.id) not in listed]
+        stands = dict(zip(unlisted, side_by_side(self._stands, unlisted), strict=True))
+        return [stands.get(item, True) for item in asked]
+
+    def _listed(self, folder: str) -> list[tuple[str, str]]:
+        bucket = named(folder).bucket
+        with refusals_named(folder):
+            found = self.calls.uploads(folder)
+            return [(address(bucket, item["Key"]), item["UploadId"]) for item in found]
+
+    def _stands(self, upload: Upload) -> bool:
+        with refusals_named(upload.path):
+            try:
+                return [*self.calls.parts(upload.path, upload.id)] == [*upload.tags]
+            except client_errors() as refused:
+                if code_of(refused) in NO_UPLOAD:
+                    return False
+                raise
+
+    def complete_all(self, uploads: Iterable[Upload]) -> None:
+        """Make the objects.
+
+        Raises:
+            FileExistsAlready: another writer made one of this name.
+        """
+        check_leases()
+        side_by_side(self._complete, uploads)
+
+    def _complete(self, upload: Upload) -> None:
+        complete_new(self.calls, upload.path, upload.id, [*upload.tags], upload.writer)
