@@ -88,6 +88,9 @@ REASONS = {
         "tidegate/stage/erased_in",
         "tidegate/stage/standing_rows",
     ),
+    "what is sent and not completed: tests/behaviour/test_deferred_uploads.py": (
+        "tidegate/pipeline/state/sent",
+    ),
     "undoing: tests/behaviour/test_undo.py": ("tidegate/pipeline/publish/undoing",),
     "directories of former revisions: tests/behaviour/test_revision_folders.py": (
         "tidegate/pipeline/upkeep/former_revisions",

@@ -70,7 +70,7 @@ class Bucket:
     def client(self) -> Any:
         return self.server.client()
 
-    def keys(self) -> list[str]:
+    def all(self) -> list[str]:
         """Give every key."""
         pages = self.client.get_paginator("list_objects_v2").paginate(Bucket=self.name)
         return [item["Key"] for page in pages for item in page.get("Contents", [])]
@@ -81,7 +81,7 @@ class Bucket:
 
     def rows(self) -> dict[str, list[int]]:
         """Give the ids that the markers list, by partition; no other file is in the table."""
-        table = [key for key in self.keys() if key.startswith("published/orders/")]
+        table = [key for key in self.all() if key.startswith("published/orders/")]
         found: dict[str, list[int]] = {}
         listed = set()
         for key in table:
@@ -264,7 +264,7 @@ def test_no_secret_is_written_anywhere(
     opened = grown(lake, 1)
 
     opened.ledger.engine.dispose()
-    found = bucket.keys()
+    found = bucket.all()
     written = [bucket.read(key) for key in found if not key.endswith(".parquet")]
     written += [(lake.root / "ledger.db").read_bytes(), caplog.text.encode()]
     assert len(written) > 8

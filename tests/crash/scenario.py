@@ -355,7 +355,8 @@ def exchanged(root: Path) -> list[str]:
 def ledger_content(root: Path) -> dict[str, list[dict[str, Any]]]:
     """Read all tables but for what tells when and by whom.
 
-    Staged paths without the attempt's name, commit plans without the digest of all that they tell.
+    Staged paths without the attempt's name, uploads without what names them, commit plans without
+    the digest of all that they tell.
     """
     engine = sa.create_engine(f"sqlite:///{root}/ledger.db")
     content = {}
@@ -383,7 +384,12 @@ def _plain(key: str, item: Any) -> Any:
         return {key: value for key, value in item.items() if key not in MOMENTS}
     if isinstance(item, list):
         return [
-            {key: value for key, value in entry.items() if key != "staged"}
+            {
+                # Whether it was sent to its place; the store names each upload anew.
+                key: value is not None if key == "upload" else value
+                for key, value in entry.items()
+                if key != "staged"
+            }
             if isinstance(entry, dict)
             else entry
             for entry in item

@@ -95,7 +95,12 @@ def plan(
         opened = open_pipeline(pipeline)
         if window is not None:
             scan, splits = opened.stored_plan(window)
-            output.show(scan.to_json(), stored_facts(scan, splits, opened.config.timezone))
+            from tidegate.commit.deferral import ways_of_files
+            from tidegate.config import PipelineConfig
+
+            ways = ways_of_files(PipelineConfig.from_resolved(scan.config))
+            said = stored_facts(scan, splits, opened.config.timezone, ways)
+            output.show(scan.to_json(), said)
             return
         run = run_for(opened, now, begin, until)
         if dry_run:
@@ -169,6 +174,7 @@ def _preview(opened: "Pipeline", run: Run, now: datetime, output: Output) -> Non
     if plan is None:
         output.show(raw, again)
         return
+    from tidegate.commit.deferral import ways_of_files
     from tidegate.pipeline.partition_preview import touched_partitions
 
     touched = touched_partitions(looking, plan.window, now)
@@ -176,7 +182,8 @@ def _preview(opened: "Pipeline", run: Run, now: datetime, output: Output) -> Non
         "plan": plan.to_json(),
         "partitions": {str(partition): rows for partition, rows in touched.items()},
     }
-    fresh = preview_facts(plan, found.splits, touched, opened.config.timezone)
+    ways = ways_of_files(opened.config)
+    fresh = preview_facts(plan, found.splits, touched, opened.config.timezone, ways)
     output.show(raw, fresh, *([again] if found.replays else ()))
 
 

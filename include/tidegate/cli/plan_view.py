@@ -48,9 +48,21 @@ def announced_facts(
 
 
 def preview_facts(
-    plan: ScanPlan, splits: Sequence[Split], touched: Mapping[Partition, int], zone: str
+    plan: ScanPlan,
+    splits: Sequence[Split],
+    touched: Mapping[Partition, int],
+    zone: str,
+    ways: Mapping[str, str],
 ) -> Group:
-    """Return what a load would read and why, and which partitions it would touch (PC-C08)."""
+    """Return what a load would read and why, and which partitions it would touch (PC-C08).
+
+    Args:
+        plan: of the window.
+        splits: of the plan.
+        touched: partition → rows.
+        zone: in which times are shown.
+        ways: how files come to the target: label → sentence.
+    """
     end = plan.window.range.end_inclusive
     rows = [("would load", f"{plan.window.range}, up to {wording.moment(end.time, zone)}")]
     rows += _planned_rows(plan, zone)
@@ -60,7 +72,7 @@ def preview_facts(
     if len(touched) > wording.MOST_LISTED:
         more = wording.plural(len(touched) - wording.MOST_LISTED, "more partition")
         rows.append(("", f"and {more}; --json lists all"))
-    return _explained(rows, plan, splits, zone)
+    return _explained([*rows, *ways.items()], plan, splits, zone)
 
 
 def replay_facts(replays: Sequence[Replay]) -> Table:
@@ -80,7 +92,9 @@ def replay_facts(replays: Sequence[Replay]) -> Table:
     return facts(rows)
 
 
-def stored_facts(plan: ScanPlan, splits: Sequence[Split], zone: str) -> Group:
+def stored_facts(
+    plan: ScanPlan, splits: Sequence[Split], zone: str, ways: Mapping[str, str]
+) -> Group:
     """Return what the plan of a window reads, and why (ICE-5.18)."""
     window = plan.window
     rows = [
@@ -88,6 +102,7 @@ def stored_facts(plan: ScanPlan, splits: Sequence[Split], zone: str) -> Group:
         ("reads", f"{window.range}, up to {wording.moment(window.range.end_inclusive.time, zone)}"),
         ("planned", f"{wording.moment(plan.planned_at, zone)} as {plan.digest}"),
         *_planned_rows(plan, zone),
+        *ways.items(),
     ]
     return _explained(rows, plan, splits, zone)
 

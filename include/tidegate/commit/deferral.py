@@ -81,15 +81,22 @@ def deferrable(config: PipelineConfig, now: datetime) -> Callable[[Partition], b
     return can_be
 
 
-def way_of_files(config: PipelineConfig) -> str | None:
-    """Return in words how part files come to a target in a store; None if it is on a disk."""
+def ways_of_files(config: PipelineConfig) -> dict[str, str]:
+    """Return in words how part files come to their target, where that is not the usual way.
+
+    Returns:
+        Label → sentence.
+    """
+    said = {}
+    if config.target.layout != "in_place":
+        said["layout"] = "a directory for each revision, to which readers are sent"
     if not config.target.is_in_store:
-        return None
+        return said
     reason = copied_because(config)
     if reason is not None:
-        return f"staged, then copied inside the store: {reason}"
+        return {**said, "part files": f"staged, then copied inside the store: {reason}"}
     sent = "sent to where they are published, and completed by the commit"
-    if not config.commit.waits_for_watermark:
-        return sent
-    age = duration_text(config.target.upload_age)
-    return f"{sent}, of partitions that can be complete within {age}; others are staged and copied"
+    if config.commit.waits_for_watermark:
+        age = duration_text(config.target.upload_age)
+        sent += f", of partitions that can be complete within {age}; others are staged and copied"
+    return {**said, "part files": sent}

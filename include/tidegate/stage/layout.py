@@ -88,7 +88,8 @@ def plan_root(work: str, sequence: int, digest: str) -> str:
 
 def work_of_plan(plan_root: str) -> str:
     """Return the work directory that the directory of a plan is in."""
-    return posixpath.normpath(posixpath.join(plan_root, "..", "..", ".."))
+    window = posixpath.dirname(plan_root)
+    return posixpath.dirname(posixpath.dirname(window))
 
 
 def plan_file(plan_root: str) -> str:

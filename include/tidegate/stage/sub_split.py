@@ -31,7 +31,8 @@ from tidegate.stage.key_columns import check_keys, check_no_null
 from tidegate.stage.part_writers import Destination, PartShape, PartWriters, WriteLimits
 from tidegate.stage.partition_split import PartitionComputer
 from tidegate.stage.row_rules import Judged, RowRules
-from tidegate.stage.whole_copy import copy_whole
+from tidegate.stage.whole_copy import copy_whole, send_whole
+from tidegate.storage import is_object
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -311,17 +312,26 @@ class _Attempt:
         return self._destinations[partition]
 
     def _copied(self, part: WholePart, path: str) -> PartFile:
-        full = self._full(path)
-        copy_whole(self._storage, part, full)
+        # Inside a store, no byte passes through this process.
+        sent = None if is_object(part.file.path) else self._begun(part.partition, path)
+        upload = None
+        if sent is not None:
+            copied = send_whole(self._storage, part, sent)
+            sha256, upload = copied.sha256, copied.upload
+        else:
+            full = self._full(path)
+            copy_whole(self._storage, part, full)
+            # Of the copy: the message describes the existing file.
+            sha256 = self._storage.sha256(full)
         return PartFile(
             partition=part.partition,
             name=posixpath.basename(path),
             staged=path,
             length=part.file.footer.end.length,
-            # Of the copy: the message describes the existing file.
-            sha256=self._storage.sha256(full),
+            sha256=sha256,
             rows=part.rows,
             event_times=part.event_times,
+            upload=upload,
         )
 
     def _put_aside(self, rule: str, rows: pa.RecordBatch) -> None:
@@ -348,11 +358,13 @@ class _Attempt:
         )
 
     def _open_part(self, to: Destination, path: str) -> BinaryIO:
-        final = self._place.final(to.partition) if self._place.final else None
+        return self._begun(to.partition, path) or self._open_staged(to, path)
+
+    def _begun(self, partition: Partition, path: str) -> BinaryIO | None:
+        """Begin a file where it is published; None if it has to be staged."""
+        final = self._place.final(partition) if self._place.final else None
         uploads = self._storage.uploads(final) if final is not None else None
-        if uploads is None:
-            return self._open_staged(to, path)
-        return uploads.begin(f"{final}/{posixpath.basename(path)}")
+        return None if uploads is None else uploads.begin(f"{final}/{posixpath.basename(path)}")
 
     def _open_staged(self, _: Destination, path: str) -> BinaryIO:
         return self._storage.open_new(self._full(path))

@@ -7,14 +7,18 @@ from typing import TYPE_CHECKING
 
 from tidegate.errors import SourceFileDamaged
 from tidegate.physical.parquet_footer import FileEnd
+from tidegate.stage.part_file import HashedFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import BinaryIO
 
     from tidegate.model.message import EventTimes
     from tidegate.model.partition import Partition
     from tidegate.physical.whole_file import WholeFile
     from tidegate.storage import Storage
+
+_BLOCK = 8 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +61,45 @@ def copy_whole(storage: Storage, part: WholePart, path: str) -> None:
         # Before the copy is judged: if the source changed, its own error is more precise.
         now = part.look_again()
     if now is None or now.footer.end != decided or _end_of(storage, path) != decided:
-        problem = f"expected {decided.length} bytes and one footer while it is copied"
-        raise SourceFileDamaged(path=part.file.path, problem=f"{problem}, found others")
+        raise _changed(part)
+
+
+def send_whole(storage: Storage, part: WholePart, file: BinaryIO) -> HashedFile:
+    """Send a file to where it is published, where nobody can read it again; see `copy_whole`.
+
+    Args:
+        storage: where the file is.
+        part: the file.
+        file: new and empty; closed, or given up where this fails.
+
+    Raises:
+        SourceFileGone, SourceFileDamaged: see `copy_whole`.
+    """
+    sent = HashedFile(file)
+    try:
+        try:
+            with storage.open_input(part.file.path) as source:
+                while block := source.read(_BLOCK):
+                    sent.write(block)
+        finally:
+            now = part.look_again()
+        _check_same(part, now, sent.length)
+        sent.close()
+    except BaseException:
+        sent.abandon()
+        raise
+    return sent
+
+
+def _check_same(part: WholePart, now: WholeFile | None, length: int) -> None:
+    end = part.file.footer.end
+    if now is None or now.footer.end != end or length != end.length:
+        raise _changed(part)
+
+
+def _changed(part: WholePart) -> SourceFileDamaged:
+    expected = f"expected {part.file.footer.end.length} bytes and one footer while it is copied"
+    return SourceFileDamaged(path=part.file.path, problem=f"{expected}, found others")
 
 
 def _end_of(storage: Storage, path: str) -> FileEnd:

@@ -35,7 +35,7 @@ DAY = Partition((("dt", "2013-02-09"),))
 @hypothesis.settings(max_examples=20)
 @given(values_of(ScanPlan), values_of(Split))
 def test_preview_of_any_plan_names_partitions_with_rows(plan: ScanPlan, split: Split) -> None:
-    text = text_of(preview_facts(plan, [split], {DAY: 1234}, "America/New_York"))
+    text = text_of(preview_facts(plan, [split], {DAY: 1234}, "America/New_York", {}))
 
     assert "dt=2013-02-09 with 1,234 rows" in text
 
@@ -45,7 +45,7 @@ def test_preview_of_any_plan_names_partitions_with_rows(plan: ScanPlan, split: S
 def test_stored_plan_of_any_kind_says_what_decided_it(
     plan: ScanPlan, record: PlanRecord, splits: list[Split]
 ) -> None:
-    text = text_of(stored_facts(replace(plan, record=record), splits, "UTC"))
+    text = text_of(stored_facts(replace(plan, record=record), splits, "UTC", {}))
 
     if record.limit:
         assert "source.limits." in text
@@ -81,7 +81,7 @@ RECORD = PlanRecord(
     ],
 )
 def test_plan_says_in_words(said: str) -> None:
-    assert said in text_of(stored_facts(_plan(), [], "UTC"))
+    assert said in text_of(stored_facts(_plan(), [], "UTC", {}))
 
 
 @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ def test_plan_says_of_rows_whether_all_are_returned_and_all_counted(
     plan = _plan()
     plan = replace(plan, record=record, totals=replace(plan.totals, rows=7))
 
-    text = " ".join(text_of(stored_facts(plan, [], "UTC")).split())
+    text = " ".join(text_of(stored_facts(plan, [], "UTC", {})).split())
 
     assert said in text
     assert unsaid not in text
@@ -115,7 +115,7 @@ def test_plan_names_the_stages_of_an_exchange() -> None:
     ]
     splits = [Split((SubSplit((), stage),), 1) for stage in stages]
 
-    text = text_of(stored_facts(_plan(), [*splits, Split((SubSplit(()),), 1)], "UTC"))
+    text = text_of(stored_facts(_plan(), [*splits, Split((SubSplit(()),), 1)], "UTC", {}))
 
     assert "stage 0 spreads over 4 buckets: 2 splits of 1 large commit" in text
     assert "stage 1 gathers rows by bucket and spreads them anew: 4 splits" in text
@@ -128,7 +128,7 @@ def test_plan_tells_splits_that_assemble_from_an_exchange() -> None:
         *(Split((SubSplit((), assembly=Assembly(bucket, 2, 1, 32)),), 1) for bucket in range(2)),
     ]
 
-    text = text_of(stored_facts(_plan(), splits, "UTC"))
+    text = text_of(stored_facts(_plan(), splits, "UTC", {}))
 
     assert "stage 0 spreads over 3 buckets: 1 split of 1 large commit" in text
     assert "assembly" in text
@@ -138,13 +138,13 @@ def test_plan_tells_splits_that_assemble_from_an_exchange() -> None:
 def test_plan_tells_that_all_rows_are_brought_together() -> None:
     split = Split((SubSplit((), assembly=Assembly(0, 1, 1, 1, 1)),), 1)
 
-    text = text_of(stored_facts(_plan(), [split], "UTC"))
+    text = text_of(stored_facts(_plan(), [split], "UTC", {}))
 
     assert "1 split for all rows, brought together by partition" in text
 
 
 def test_plan_without_an_exchange_does_not_speak_of_one() -> None:
-    text = text_of(stored_facts(_plan(), [Split((SubSplit(()),), 1)], "UTC"))
+    text = text_of(stored_facts(_plan(), [Split((SubSplit(()),), 1)], "UTC", {}))
 
     assert "exchange" not in text
     assert "assembly" not in text

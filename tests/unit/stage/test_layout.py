@@ -80,3 +80,8 @@ def test_part_file_is_known_by_its_name(digest: str, sub_split: str, counter: in
 @pytest.mark.parametrize("name", ["part-00000-8b1c.c000.snappy.parquet", "part-1.parquet", "x"])
 def test_part_file_of_another_writer_is_none_of_ours(name: str) -> None:
     assert not layout.is_part_file(name)
+
+
+@pytest.mark.parametrize("work", ["/lake/published/.tidegate-orders", "s3://lake/.tidegate-orders"])
+def test_work_directory_of_a_plan_is_found_on_a_disk_and_in_a_store(work: str) -> None:
+    assert layout.work_of_plan(layout.plan_root(work, 7, "abc")) == work

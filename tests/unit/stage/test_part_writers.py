@@ -32,7 +32,7 @@ class Disk:
         self.open: set[str] = set()
         self.most_open = 0
 
-    def open_new(self, path: str) -> BinaryIO:
+    def opened(self, _: Destination, path: str) -> BinaryIO:
         assert path not in self.files
         disk = self
 
@@ -60,7 +60,11 @@ class Disk:
 def writers(disk: Disk, handed_on: HandedOn | None = None, **limits: int) -> PartWriters:
     shape = PartShape(("n",), lambda rows: EventTimes(missing=rows.num_rows))
     return PartWriters(
-        lambda _, path: disk.open_new(path), lambda n: f"part-{n}", shape, WriteLimits(**limits), handed_on
+        disk.opened,
+        lambda n: f"part-{n}",
+        shape,
+        WriteLimits(**limits),
+        handed_on,
     )
 
 
@@ -261,7 +265,7 @@ def test_each_destination_gets_one_file_however_narrow_the_limits(
 def sorted_writers(disk: Disk, **limits: int) -> PartWriters:
     order = RowOrder((SortKey("n", descending=True),))
     shape = PartShape(("n", "at"), lambda rows: EventTimes(missing=rows.num_rows), order=order)
-    return PartWriters(lambda _, path: disk.open_new(path), lambda n: f"part-{n}", shape, WriteLimits(**limits))
+    return PartWriters(disk.opened, lambda n: f"part-{n}", shape, WriteLimits(**limits))
 
 
 @given(APPENDS, NARROW)

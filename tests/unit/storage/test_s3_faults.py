@@ -149,10 +149,12 @@ def test_upload_of_a_process_that_died_is_listed_and_given_up(
     file = storage.open_new(f"{root}/part")
     file.write(b"x" * (9 << 20))
 
-    assert [path for path, _ in storage.unfinished(root)] == [f"{root}/part"]
-    storage.give_up(f"{root}/other")
+    ((path, upload, _),) = storage.unfinished(root)
+    assert path == f"{root}/part"
+    storage.give_up(path, "another")
     assert storage.unfinished(root) != []
-    storage.give_up(f"{root}/part")
+    storage.give_up(path, upload)
+    storage.give_up(path, upload)
 
     assert storage.unfinished(root) == []
     with pytest.raises(StoreSilent):

@@ -133,12 +133,12 @@ class PartitionFindings:
         targets = [(file, f"{folder}/{file.name}") for file in adds]
         sent = waiting_uploads(self.storage, targets)
         for file in adds:
+            if f"{folder}/{file.name}" in sent:
+                continue
             staged = f"{self.roots.work}/{file.staged}"
             found = self.storage.length(staged)
             # One that was moved by a commit unknown to the ledger is checked there.
             if found == file.length or (found is None and self._has_moved(state, file)):
-                continue
-            if f"{folder}/{file.name}" in sent:
                 continue
             again = f"`{command('replay', self.config.name, file.window)}`"
             rebuild = f"`{command('rebuild', self.config.name, state.partition)}`"
