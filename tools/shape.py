@@ -88,6 +88,9 @@ REASONS = {
         "tidegate/stage/erased_in",
         "tidegate/stage/standing_rows",
     ),
+    "what a commit looks at first: tests/unit/commit/test_publisher.py": (
+        "tidegate/commit/commit_files",
+    ),
     "what is sent and not completed: tests/behaviour/test_deferred_uploads.py": (
         "tidegate/pipeline/state/sent",
     ),

@@ -93,11 +93,11 @@ def moved() -> None:
 def moved_late() -> None:
     """Wait for the new names of moved files, but take the old ones away before."""
 
-    def wrong(self: Publisher, publication: Publication, unfinished: Any) -> None:
+    def wrong(self: Publisher, publication: Publication, coming: Any) -> None:
         self.storage.make_dirs(self.places.partition_root)
         for file in publication.adds:
             staged = f"{self.places.work}/{file.staged}"
-            if file in unfinished:
+            if file in coming.staged:
                 self.storage.link_new(staged, f"{self.places.partition_root}/{file.name}")
             self.storage.delete(staged)
         self.storage.sync(self.places.partition_root)

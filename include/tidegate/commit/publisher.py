@@ -11,6 +11,7 @@ import posixpath
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from tidegate.commit.commit_files import CommitFiles
 from tidegate.commit.policies import (
     CommitAhead,
     CommitPolicy,
@@ -20,49 +21,18 @@ from tidegate.commit.policies import (
     foreseen,
     policy_named,
 )
-from tidegate.errors import (
-    FileLengthWrong,
-    PolicyFailed,
-    SourceFileGone,
-    StagedFileMissing,
-)
+from tidegate.errors import PolicyFailed, SourceFileGone
 from tidegate.model.publication import CommitPlan, Publication, PublicationState, PublishedFile
-from tidegate.storage import Storage, below, has_to_move, waiting_uploads
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     import pyarrow as pa
 
+    from tidegate.commit.commit_files import Coming, Places
     from tidegate.model.metastore import TableColumns
-
-
-@dataclass(frozen=True)
-class Places:
-    """The directories of one partition, as absolute paths."""
-
-    work: str
-    table_root: str
-    partition_root: str
-    """Where the files of the revision come."""
-    lock: str
-    scratch: str
-    retired: Callable[[str], str]
-    """File name → the path that it is moved to when it is removed."""
-    former_root: str | None = None
-    """The directory of the revision before, which stays as it is, if the revision has one to
-    itself; None: the files of `partition_root` are replaced."""
-
-
-@dataclass(frozen=True)
-class Coming:
-    """The files that a revision adds and that are not at their targets yet."""
-
-    staged: tuple[PublishedFile, ...]
-    """To be moved."""
-    sent: tuple[PublishedFile, ...]
-    """Whose uploads are to be completed."""
+    from tidegate.storage import Storage
 
 
 class CommitSteps(Protocol):
@@ -99,6 +69,11 @@ class Publisher:
     schema: pa.Schema | None = None
     """The columns of that table."""
 
+    @property
+    def files(self) -> CommitFiles:
+        """The files of the partition's revisions."""
+        return CommitFiles(self.storage, self.places)
+
     def carry_out(self, plan: CommitPlan, owner: str, steps: CommitSteps) -> None:
         """Publish the plan's revision, from any state that a predecessor left.
 
@@ -113,11 +88,11 @@ class Publisher:
         with self.storage.lock(self.places.lock, owner):
             # A process that slept here while its successor finished must not touch a file.
             steps.check_right()
-            coming = self.examine(plan.publication)
+            coming = self.files.examine(plan.publication)
             self._retract(self._outdated(plan))
             self._move(plan.publication, coming)
             # The marker will list them (PC-F17).
-            self._verify(plan.publication.content)
+            self.files.verify(plan.publication.content)
             self._retire(plan.publication)
             steps.advance(PublicationState.MOVED)
             self.run_policies(plan, owner)
@@ -150,24 +125,24 @@ class Publisher:
         with self.storage.lock(self.places.lock, owner):
             steps.check_right()
             publication = plan.publication
-            came = [file for file in publication.adds if self._stands(file)]
+            came = [file for file in publication.adds if self.files.stands(file)]
             if self.places.former_root is not None:
                 send_back()
                 self._take_away(plan, came)
                 return
-            gone = [file for file in publication.removes if not self._stands(file)]
+            gone = [file for file in publication.removes if not self.files.stands(file)]
             if came or gone or is_marked(self.storage, self.places.partition_root, plan):
                 self._retract([plan.marker_name, plan.former_marker])
             for file in came:
-                self._link_synced(self._target(file.name), self._staged(file))
+                self._link_synced(self.files.target(file.name), self.files.staged(file))
             for file in gone:
                 retired = self._retired(publication, file)
                 if self.storage.length(retired) is not None:
-                    self._link_synced(retired, self._target(file.name))
+                    self._link_synced(retired, self.files.target(file.name))
             if self.table is not None:
                 self.table.take_back(self.context(publication, plan.pipeline, owner))
             for file in came if self.table is None else ():
-                self.storage.delete(self._target(file.name))
+                self.storage.delete(self.files.target(file.name))
             # Also if there was nothing left to do: another process may have died before this.
             if self.storage.exists(self.places.partition_root):
                 self.storage.sync(self.places.partition_root)
@@ -177,7 +152,7 @@ class Publisher:
         root = self.places.partition_root
         self._retract([plan.marker_name])
         for file in came:
-            self._link_synced(self._target(file.name), self._staged(file))
+            self._link_synced(self.files.target(file.name), self.files.staged(file))
         if self.storage.exists(root):
             self.storage.delete_tree(root)
             self.storage.sync(posixpath.dirname(root))
@@ -192,8 +167,8 @@ class Publisher:
         if self.table is None:
             return
         with self.storage.lock(self.places.lock, owner):
-            self._link(self.examine(publication))
-            self._verify(publication.content)
+            self._link(self.files.examine(publication))
+            self.files.verify(publication.content)
             self.table.hold(self.context(publication, pipeline, owner))
 
     def context(
@@ -225,9 +200,6 @@ class Publisher:
             schema=self.schema,
         )
 
-    def _stands(self, file: PublishedFile) -> bool:
-        return self.storage.length(self._target(file.name)) is not None
-
     def _link_synced(self, source: str, target: str) -> None:
         """Give a file its new name durably, before the old one is removed."""
         folder = posixpath.dirname(target)
@@ -235,62 +207,6 @@ class Publisher:
         if self.storage.length(target) is None:
             self.storage.link_new(source, target)
         self.storage.sync(folder)
-
-    def _staged(self, file: PublishedFile) -> str:
-        return f"{self.places.work}/{file.staged}"
-
-    def _target(self, name: str) -> str:
-        return f"{self.places.partition_root}/{name}"
-
-    def _stood(self, name: str) -> str:
-        """Return where a file of the revision before is."""
-        former = self.places.former_root
-        return self._target(name) if former is None else f"{former}/{name}"
-
-    def examine(self, publication: Publication) -> Coming:
-        """Check every file of a revision before anything changes (PC-F27).
-
-        Returns:
-            The added files that are not at their target yet.
-
-        Raises:
-            PathEscapes: the partition's directory leads outside the table (PC-P11).
-            StagedFileMissing, FileLengthWrong, FileContentWrong: a file was lost or damaged.
-        """
-        below(self.places.table_root, publication.partition.path)
-        staged = [self._staged(file) for file in publication.adds if file.upload is None]
-        stood = [self._stood(file.name) for file in publication.staying]
-        targets = [self._target(file.name) for file in publication.content]
-        found = {**self.storage.lengths(dict.fromkeys([*staged, *stood, *targets]))}
-        for file in publication.staying:
-            is_there = found[self._target(file.name)] is not None
-            path = self._target(file.name) if is_there else self._stood(file.name)
-            self._check(file, path, found[path])
-        sent = self._sent(publication, found)
-        staged_all = [file for file in publication.adds if self._target(file.name) not in sent]
-        return Coming(
-            tuple(file for file in staged_all if self._has_to_move(file, found)),
-            tuple(file for file in publication.adds if self._target(file.name) in sent),
-        )
-
-    def _has_to_move(self, file: PublishedFile, found: Mapping[str, int | None]) -> bool:
-        return has_to_move(self.storage, found, file, self._staged(file), self._target(file.name))
-
-    def _sent(self, publication: Publication, found: dict[str, int | None]) -> frozenset[str]:
-        """Return the targets whose uploads are to be completed (PC-F36).
-
-        Args:
-            publication: the revision.
-            found: path → size of the files that were looked at; gets those that are staged although
-                they were sent, because a commit was taken back.
-        """
-        sent = [file for file in publication.adds if file.upload is not None]
-        gone = [file for file in sent if found[self._target(file.name)] is None]
-        waiting = waiting_uploads(self.storage, [(file, self._target(file.name)) for file in gone])
-        found |= dict.fromkeys(map(self._staged, sent))
-        back = [self._staged(file) for file in gone if self._target(file.name) not in waiting]
-        found |= self.storage.lengths(back) if back else {}
-        return waiting
 
     def foresee(self, publication: Publication, pipeline: str) -> None:
         """Ask every policy whether it will do its part, before anything changes (PC-A13).
@@ -313,7 +229,7 @@ class Publisher:
     def _retract(self, names: Sequence[str | None]) -> None:
         """Remove the marker durably, so that no power cut brings it back over half a revision."""
         for name in filter(None, names):
-            self.storage.delete(self._target(name))
+            self.storage.delete(self.files.target(name))
         if self.storage.exists(self.places.partition_root):
             self.storage.sync(self.places.partition_root)
 
@@ -331,40 +247,29 @@ class Publisher:
         self._link(coming)
         if self.places.former_root is not None:
             names = [file.name for file in publication.staying]
-            found = self.storage.lengths(map(self._target, names))
-            lacking = [name for name in names if found[self._target(name)] is None]
-            self.storage.link_all((self._stood(name), self._target(name)) for name in lacking)
+            found = self.storage.lengths(map(self.files.target, names))
+            lacking = [name for name in names if found[self.files.target(name)] is None]
+            self.storage.link_all(
+                (self.files.stood(name), self.files.target(name)) for name in lacking
+            )
             self.storage.sync(self.places.partition_root)
         # The new names are on the disk before an old one is removed: a power cut leaves at least
         # one.
-        self.storage.delete_all(map(self._staged, publication.adds))
+        self.storage.delete_all(map(self.files.staged, publication.adds))
 
     def _link(self, coming: Coming) -> None:
         self.storage.make_dirs(self.places.partition_root)
         self.storage.link_all(
-            (self._staged(file), self._target(file.name)) for file in coming.staged
+            (self.files.staged(file), self.files.target(file.name)) for file in coming.staged
         )
         uploads = self.storage.uploads(self.places.partition_root) if coming.sent else None
         if uploads is not None:
             uploads.complete_all(file.upload for file in coming.sent if file.upload is not None)
         self.storage.sync(self.places.partition_root)
 
-    def _verify(self, files: Sequence[PublishedFile]) -> None:
-        """Check that files are at their targets, as long as they were sealed."""
-        found = self.storage.lengths([self._target(file.name) for file in files])
-        for file in files:
-            self._check(file, self._target(file.name), found[self._target(file.name)])
-
-    def _check(self, file: PublishedFile, path: str, found: int | None) -> None:
-        if found is None:
-            staged = self._staged(file)
-            raise StagedFileMissing(path=staged, target=path, window=file.window)
-        if found != file.length:
-            raise FileLengthWrong(path=path, window=file.window, expected=file.length, found=found)
-
     def _retire(self, publication: Publication) -> None:
         moves = [
-            (self._stood(file.name), self._retired(publication, file))
+            (self.files.stood(file.name), self._retired(publication, file))
             for file in publication.removes
         ]
         found = self.storage.lengths(path for move in moves for path in move)
@@ -386,7 +291,7 @@ class Publisher:
     def _retired(self, publication: Publication, file: PublishedFile) -> str:
         """Return where a removed file goes: what an undo sets aside may count again."""
         if publication.undone is not None:
-            return self._staged(file)
+            return self.files.staged(file)
         return self.places.retired(file.name)
 
     def differences(self, plan: CommitPlan) -> tuple[str, ...]:

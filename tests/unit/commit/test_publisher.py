@@ -19,8 +19,9 @@ from crash.faults import Stopper, stopping_storage
 from crash.power import CUTS, chance
 from crash.power import Disk as Machine
 from dying import DyingCalls, Killed
+from tidegate.commit.commit_files import Places
 from tidegate.commit.policies import PolicyContext, SuccessFile
-from tidegate.commit.publisher import Places, Publisher
+from tidegate.commit.publisher import Publisher
 from tidegate.errors import (
     FenceLost,
     FileContentWrong,

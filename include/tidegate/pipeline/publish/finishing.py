@@ -137,7 +137,7 @@ class Finisher:
             TargetTableMoved and others: see `CommitSnapshot.commit`.
         """
         publisher = self._publisher(publication, policies)
-        publisher.examine(publication)
+        publisher.files.examine(publication)
         if policies and publisher.table is not None:
             publisher.table.examine(publisher.context(publication, self.config.name, ""))
         publisher.foresee(publication, self.config.name)

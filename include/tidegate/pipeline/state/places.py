@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidegate.commit.publisher import Places
+from tidegate.commit.commit_files import Places
 from tidegate.config import (
     is_in_store,
     overlap,
