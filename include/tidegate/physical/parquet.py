@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from tidegate.physical.protocol import Joinable, Passing
 
 
+_AT_HAND = (pa.OSFile, pa.MemoryMappedFile, pa.BufferReader)
+"""Files of which reading a part costs little."""
+
+
 class ParquetRows:
     """See `PhysicalRows`.
 
@@ -32,11 +36,12 @@ class ParquetRows:
 
     def __init__(self, file: pa.NativeFile) -> None:
         self._file = file
-        # Buffering ahead would hold whole row groups of compressed bytes (ICE-6.2).
+        # Elsewhere each read is a request, and those of neighbouring columns become one.
+        self._joins_reads = not isinstance(file, _AT_HAND)
         # Pages with checksums (Iceberg writes them) are verified to detect flipped bits.
         self._parquet = pq.ParquetFile(
             file,
-            pre_buffer=False,
+            pre_buffer=self._joins_reads,
             page_checksum_verification=True,
             coerce_int96_timestamp_unit=int96.UNIT,
         )
@@ -118,7 +123,7 @@ class ParquetRows:
         if not groups:
             return
         size = min(batch_rows, self._rows_of_bytes(groups[0], set(columns)))
-        for decoded in self._parquet.iter_batches(size, groups, list(columns), False):
+        for decoded in self._decoded(size, groups, list(columns)):
             batch = self._as_in_schema(decoded)
             low = max(start - position, 0)
             high = min(end - position, batch.num_rows)
@@ -132,6 +137,13 @@ class ParquetRows:
         if position < min(end, self.rows):
             problem = f"expected {min(end, self.rows)} rows, found {position}"
             raise pa.ArrowInvalid(problem)
+
+    def _decoded(
+        self, size: int, groups: list[int], columns: list[str]
+    ) -> Iterator[pa.RecordBatch]:
+        # What is joined is held in memory: the bytes of one row group, never of all (ICE-6.2).
+        for some in ([group] for group in groups) if self._joins_reads else (groups,):
+            yield from self._parquet.iter_batches(size, some, columns, False)
 
     def _as_in_schema(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         if self.schema is self._parquet.schema_arrow or not batch.num_columns:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -65,3 +66,46 @@ def test_bound_that_is_no_text_is_refused() -> None:
         assert isinstance(rows, ParquetRows)
         with pytest.raises(pa.ArrowInvalid, match="a bound of column 'name' is no text"):
             rows.text_bounds("name")
+
+
+class Recording(io.BytesIO):
+    """A file elsewhere, of which each read is a request."""
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__(content)
+        self.asked: list[range] = []
+
+    def read(self, size: int | None = -1) -> bytes:
+        start = self.tell()
+        found = super().read(size)
+        self.asked.append(range(start, start + len(found)))
+        return found
+
+
+@pytest.mark.parametrize(
+    ("columns", "requests"), [(["a", "b", "c"], 4), (["b"], 4), (["a", "d"], 7), ([], 1)]
+)
+def test_file_elsewhere_is_asked_for_its_footer_and_for_what_is_next_to_each_other(
+    columns: list[str], requests: int
+) -> None:
+    random = np.random.default_rng(7)
+    table = pa.table({name: random.integers(0, 1 << 60, 60_000) for name in "abcd"})
+    sink = io.BytesIO()
+    pq.write_table(table, sink, row_group_size=20_000)
+    metadata = pq.read_metadata(io.BytesIO(sink.getvalue()))
+    chunks = [
+        metadata.row_group(group).column("abcd".index(name)).total_compressed_size
+        for group in range(3)
+        for name in columns
+    ]
+    file = Recording(sink.getvalue())
+
+    rows = ParquetRows(pa.PythonFile(file, mode="r"))
+    footer = sum(map(len, file.asked))
+    batches = [batch for _, batch in rows.batches(columns, 0, 60_000)]
+
+    assert pa.Table.from_batches(batches).equals(table.select(columns))
+    assert len([asked for asked in file.asked if asked]) == requests
+    assert footer <= 64 << 10
+    # Nothing is read that is not needed, but for the headers at which a chunk begins.
+    assert sum(map(len, file.asked)) - footer <= sum(chunks) + (len(chunks) << 10)
