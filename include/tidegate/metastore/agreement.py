@@ -25,7 +25,9 @@ def same_place(one: str, other: str) -> bool:
     return place(one) == place(other)
 
 
-def agreed(name: str, found: ListedTable, wanted: ListedTable) -> tuple[ListedColumn, ...]:
+def agreed(
+    name: str, found: ListedTable, wanted: ListedTable, *, changes_types: bool = True
+) -> tuple[ListedColumn, ...]:
     """Return the columns that the listed table has to have.
 
     A table that a pipeline made follows its columns: new ones come last, and plain types only
@@ -35,6 +37,7 @@ def agreed(name: str, found: ListedTable, wanted: ListedTable) -> tuple[ListedCo
         name: `database.table`, for the error.
         found: as it is listed; names are compared without case, as in Hive.
         wanted: as the pipeline publishes it.
+        changes_types: whether its columns may become wider at all.
 
     Raises:
         ListedTableDiffers: readers of the table would not find what the pipeline publishes.
@@ -58,7 +61,7 @@ def agreed(name: str, found: ListedTable, wanted: ListedTable) -> tuple[ListedCo
         known = columns.get(column.name.lower())
         if known is not None and holds(known.type, column.type):
             continue
-        kind = column.type if known is None else _widened(known.type, column.type)
+        kind = _followed(known, column.type, changes_types=changes_types)
         if kind is None or found.pipeline is None:
             part = f"column '{column.name}'"
             _refuse(name, part, column.type, "none" if known is None else known.type)
@@ -66,9 +69,11 @@ def agreed(name: str, found: ListedTable, wanted: ListedTable) -> tuple[ListedCo
     return tuple(columns.values())
 
 
-def _widened(known: str, kind: str) -> str | None:
+def _followed(known: ListedColumn | None, kind: str, *, changes_types: bool) -> str | None:
     """Return the type that a column gets: Hive changes no type that has others in it."""
-    return None if "<" in known else wider(known, kind)
+    if known is None:
+        return kind
+    return None if "<" in known.type or not changes_types else wider(known.type, kind)
 
 
 def _refuse(name: str, part: str, expected: str, found: str) -> None:

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 _Answer = TypeVar("_Answer")
 
-_PIPELINE, _REVISION, _COMMIT = "tidegate.pipeline", "tidegate.revision", "tidegate.commit"
+PIPELINE = "tidegate.pipeline"
+"""The property of a table that names the pipeline which made it."""
+_REVISION, _COMMIT = "tidegate.revision", "tidegate.commit"
 # A server would list the directory otherwise, at every change.
 _NO_STATISTICS = {"DO_NOT_UPDATE_STATS": "true"}
 
@@ -59,6 +61,9 @@ class HiveMetastore:
         table: `database.table`.
     """
 
+    keeps_properties = True
+    changes_types = True
+
     def __init__(self, uri: str, table: str) -> None:
         self._uri = uri
         self._name = table
@@ -75,15 +80,15 @@ class HiveMetastore:
         return ListedTable(
             TableColumns(_columns(found.sd.cols), _columns(found.partitionKeys)),
             found.sd.location or "",
-            _format_of(found.sd.inputFormat or ""),
-            parameters.get(_PIPELINE),
+            format_of(found.sd.inputFormat or ""),
+            parameters.get(PIPELINE),
         )
 
     def create(self, table: ListedTable) -> None:
         """See `Metastore`."""
         from hive_metastore.ttypes import AlreadyExistsException, Table
 
-        made_by = {_PIPELINE: table.pipeline} if table.pipeline else {}
+        made_by = {PIPELINE: table.pipeline} if table.pipeline else {}
         wanted = Table(
             dbName=self._database,
             tableName=self._table,
@@ -253,7 +258,8 @@ def _storage(table: ListedTable) -> Any:
     )
 
 
-def _format_of(input_format: str) -> str:
+def format_of(input_format: str) -> str:
+    """Return the format that a class of Hive reads; the class itself if it is another one."""
     known = {classes.input: name for name, classes in _FORMATS.items()}
     return known.get(input_format, input_format)
 

@@ -87,3 +87,21 @@ def nested(head: str, parts: Sequence[str | None]) -> str | None:
     """Return a type with others in it; None if one of them is None."""
     known = [part for part in parts if part]
     return f"{head}<{','.join(known)}>" if len(known) == len(parts) else None
+
+
+def quoted(kind: str) -> str:
+    """Return a type as SQL of Spark reads it: names of fields may have any character."""
+    head, inner, _ = kind.partition("<")
+    if not inner:
+        return kind
+    parts: list[str | None] = []
+    for part in _parts(kind):
+        name, _, of = part.partition(":") if head == "struct" else ("", "", part)
+        parts.append(f"{identifier(name)}:{quoted(of)}" if head == "struct" else quoted(of))
+    return str(nested(head, parts))
+
+
+def identifier(name: str) -> str:
+    """Return a name as SQL of Spark reads it, whatever is in it."""
+    doubled = name.replace("`", "``")
+    return f"`{doubled}`"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -14,7 +15,18 @@ class Metastore(Protocol):
     Raises, each of them:
         MetastoreSilent: it does not answer (Transient).
         MetastoreRefused: it answers with an error that it does not explain by a type.
+        SparkCatalogUnfit: the catalog of Spark cannot do it.
     """
+
+    @property
+    def keeps_properties(self) -> bool:
+        """Whether a partition tells its revision, key and counts; else its location alone."""
+        ...
+
+    @property
+    def changes_types(self) -> bool:
+        """Whether the columns of a table may become wider; else new ones may come."""
+        ...
 
     def table(self) -> ListedTable | None:
         """Return the table as it is listed; None if it is not.
@@ -47,3 +59,7 @@ class Metastore(Protocol):
     def drop(self, values: tuple[str, ...]) -> None:
         """Take a partition off the list unless it is off; its files stay."""
         ...
+
+
+SparkCatalog = Callable[[str], Metastore]
+"""`database.table` → the table as the catalog of this process's Spark lists it."""

@@ -36,6 +36,8 @@ class ListedTable:
     """`parquet` or `orc`; else what the metastore calls it."""
     pipeline: str | None
     """The pipeline that made it; None: somebody else did."""
+    keeps_files: bool = True
+    """Whether the files of a partition stay when it is taken off the list."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,8 @@ class ListedPartition:
     """One per key of the table; `__HIVE_DEFAULT_PARTITION__` for NULL."""
     location: str
     revision: int | None
-    """The revision that it was listed for; None: somebody else listed it."""
+    """The revision that it was listed for; None: somebody else listed it, or the metastore has no
+    place for it (`Metastore.keeps_properties`), nor for what follows."""
     key: str | None = None
     """Identifies the commit that listed it."""
     files: int = 0

@@ -41,6 +41,14 @@ def test_table_of_the_pipeline_gets_columns_and_wider_types() -> None:
     assert found == columns(more="int", id="bigint", note="string")
 
 
+def test_table_whose_types_stay_gets_columns_alone() -> None:
+    found = agreed("shop.orders", listed(id="bigint"), WANTED, changes_types=False)
+
+    assert found == columns(id="bigint", note="string")
+    with pytest.raises(ListedTableDiffers, match="column 'id': expected bigint, found int"):
+        agreed("shop.orders", listed(id="int"), WANTED, changes_types=False)
+
+
 def test_table_may_be_in_the_directory_of_another_revision() -> None:
     one, other = (f"file:/lake/orders/_revisions/00000{it}" for it in ("1-ab", "2-cd"))
     found, wanted = replace(WANTED, location=one), replace(WANTED, location=other)

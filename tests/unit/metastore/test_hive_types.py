@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidegate.metastore.hive_types import holds, wider
+from tidegate.metastore.hive_types import holds, quoted, wider
 
 PLAIN = st.sampled_from(
     ["boolean", "tinyint", "int", "bigint", "float", "double", "string", "binary", "date",
@@ -81,3 +81,17 @@ def test_what_holds_both(one: str, other: str, expected: str | None) -> None:
 )
 def test_listed_type_holds_what_the_files_have(listed: str, found: str, expected: bool) -> None:
     assert holds(listed, found) is expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("bigint", "bigint"),
+        ("decimal(5,2)", "decimal(5,2)"),
+        ("array<map<string,decimal(5,2)>>", "array<map<string,decimal(5,2)>>"),
+        ("struct<a b:int,c`d:array<struct<E:date>>>",
+         "struct<`a b`:int,`c``d`:array<struct<`E`:date>>>"),
+    ],
+)  # fmt: skip
+def test_names_of_fields_are_quoted_at_any_depth(kind: str, said: str) -> None:
+    assert quoted(kind) == said
