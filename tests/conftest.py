@@ -124,7 +124,10 @@ def _targets_in_a_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """One local session for the whole run: two cores, two shuffle partitions, no UI."""
+    """One local session for the whole run: two cores, two shuffle partitions, no UI.
+
+    Its catalog is a Hive metastore of its own, which is opened when a table is asked for.
+    """
     from pyspark.sql import SparkSession
 
     warehouse = HOME / "spark-warehouse"
@@ -136,6 +139,7 @@ def spark() -> Iterator[SparkSession]:
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.warehouse.dir", str(warehouse))
+        .config("spark.sql.catalogImplementation", "hive")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.driver.extraJavaOptions", f"-Dderby.system.home={HOME}")
         .getOrCreate()

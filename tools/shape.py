@@ -273,6 +273,7 @@ REASONS = {
         "tidegate/gate/library",
     ),
     "Spark itself: tests/spark, tests/behaviour/test_executors.py": (
+        "tidegate/execute/catalog",
         "tidegate/execute/frames",
         "tidegate/execute/session",
         "tidegate/execute/spark",

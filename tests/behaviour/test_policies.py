@@ -17,6 +17,7 @@ from tidegate.config import (
     TargetConfig,
 )
 from tidegate.model.partition import Partition
+from tidegate.pipeline.executors import table_in_spark
 from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ def commit(name: str, root: Path, storage: Storage) -> None:
     """Call a policy for one revision of a partition, as any repetition does."""
     partition = root / "table" / "dt=2026-02-01"
     partition.mkdir(parents=True, exist_ok=True)
-    open_policy(POLICIES[name], TARGET).commit(
+    open_policy(POLICIES[name], TARGET, table_in_spark).commit(
         PolicyContext(
             pipeline="orders",
             table_root=str(root / "table"),

@@ -174,7 +174,7 @@ def _preview(opened: "Pipeline", run: Run, now: datetime, output: Output) -> Non
     if plan is None:
         output.show(raw, again)
         return
-    from tidegate.commit.deferral import ways_of_files
+    from tidegate.commit.deferral import PART_FILES, ways_of_files
     from tidegate.pipeline.partition_preview import touched_partitions
 
     touched = touched_partitions(looking, plan.window, now)
@@ -183,6 +183,10 @@ def _preview(opened: "Pipeline", run: Run, now: datetime, output: Output) -> Non
         "partitions": {str(partition): rows for partition, rows in touched.items()},
     }
     ways = ways_of_files(opened.config)
+    raw["part_files"] = ways.get(PART_FILES)
+    metastore = opened.config.target.metastore
+    if metastore is not None:
+        ways["would list in"] = raw["lists_in"] = metastore.place
     fresh = preview_facts(plan, found.splits, touched, opened.config.timezone, ways)
     output.show(raw, fresh, *([again] if found.replays else ()))
 

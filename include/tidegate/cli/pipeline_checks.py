@@ -33,6 +33,7 @@ from tidegate.gate import load_suite, suite_mistakes
 from tidegate.model.partition_value import INTERVALS
 from tidegate.model.run import Run
 from tidegate.pipeline import open_pipeline
+from tidegate.pipeline.executors import table_in_spark
 from tidegate.pipeline.load import rehearsal
 from tidegate.pipeline.load.event_units import unit_doubt_of_source
 from tidegate.pipeline.load.replacing import check_keys
@@ -50,7 +51,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
     from datetime import datetime
 
-    from tidegate.config import TargetConfig
+    from tidegate.commit.policies import CommitPolicy
+    from tidegate.config import PolicyConfig, TargetConfig
     from tidegate.config.document import Place
     from tidegate.model.plan import Pin
     from tidegate.pipeline import Pipeline
@@ -212,7 +214,7 @@ def _policies(looked: _Looked) -> str:
     opened = looked.pipeline
     policies = opened.config.commit.policies
     for policy in policies:
-        open_policy(policy, opened.config.target)
+        _opened(policy, opened.config)
     PartitionClock.of(opened.config)
     return ", ".join(policy.word for policy in policies) or "none"
 
@@ -300,9 +302,13 @@ def _commit(looked: _Looked) -> str:
     said = [
         f"{policy.title}: {does}"
         for policy in policies
-        if (does := foreseen(policy.title, open_policy(policy, config.target), ahead))
+        if (does := foreseen(policy.title, _opened(policy, config), ahead))
     ]
     return "; ".join(said) or "no policy tells what it will do"
+
+
+def _opened(policy: PolicyConfig, config: PipelineConfig) -> CommitPolicy:
+    return open_policy(policy, config.target, table_in_spark)
 
 
 def _table(looked: _Looked) -> str:

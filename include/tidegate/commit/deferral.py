@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from tidegate.config import PipelineConfig
     from tidegate.model.partition import Partition
 
+PART_FILES = "part files"
+"""Label of the sentence that says which way they go."""
+
 
 def copied_because(config: PipelineConfig) -> str | None:
     """Return why the part files of a pipeline are staged, all of them; None if they need not be.
@@ -94,9 +97,9 @@ def ways_of_files(config: PipelineConfig) -> dict[str, str]:
         return said
     reason = copied_because(config)
     if reason is not None:
-        return {**said, "part files": f"staged, then copied inside the store: {reason}"}
+        return {**said, PART_FILES: f"staged, then copied inside the store: {reason}"}
     sent = "sent to where they are published, and completed by the commit"
     if config.commit.waits_for_watermark:
         age = duration_text(config.target.upload_age)
         sent += f", of partitions that can be complete within {age}; others are staged and copied"
-    return {**said, "part files": sent}
+    return {**said, PART_FILES: sent}

@@ -363,7 +363,8 @@ class PipelineConfig(Section):
         is_used = any(policy.word == MetastorePolicy.word for policy in self.commit.policies)
         if is_used and target.metastore is None:
             problem = (
-                "'metastore' needs `target.metastore: {uri: thrift://…, table: database.table}`"
+                "'metastore' needs `target.metastore: {uri: thrift://…, table: database.table}`, "
+                "or `{through: spark, table: database.table}`"
             )
             raise KeyProblem(problem, key="commit.policies")
         if target.metastore is None:

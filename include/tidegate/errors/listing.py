@@ -26,6 +26,19 @@ class MetastoreRefused(TransientError):
     )
 
 
+class SparkCatalogUnfit(TerminalError):
+    """The catalog of Spark cannot keep a table and its partitions."""
+
+    table: str
+    problem: str
+    template = (
+        "table '{table}' cannot be kept through Spark: {problem}. Correct the settings of "
+        "Spark (in spark-defaults.conf, or by `spark-submit --conf`), name a table of another "
+        "catalog in `target.metastore.table`, or give `target.metastore.uri` in place of "
+        "`through: spark`."
+    )
+
+
 class DatabaseMissing(TerminalError):
     """The metastore does not have the database of the table."""
 

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from tidegate.config import PipelineConfig
     from tidegate.gate.frame import SparkRows
+    from tidegate.metastore.protocol import Metastore
 
 ExecutorFactory = Callable[[str], contextlib.AbstractContextManager[Executor]]
 """Engine name, `local` or `spark` → a context manager for the executor."""
@@ -39,3 +40,9 @@ def part_files_in_spark(
     """Return part files as a Spark frame, for a gate whose partition is too large for pandas."""
     session = import_module("tidegate.execute.session").open_session("tidegate gate")
     return import_module("tidegate.execute.frames").spark_frame(session, files, columns, read)
+
+
+def table_in_spark(table: str) -> Metastore:
+    """Return a table as Spark's catalog lists it; Spark is started when it is asked first."""
+    found: Metastore = import_module("tidegate.execute.catalog").CatalogTable(table)
+    return found

@@ -10,6 +10,7 @@ from tidegate.commit.partition_time import PartitionClock
 from tidegate.commit.policies.metastore import listing_of
 from tidegate.errors import FormatNotJoined, PlacesMoved, TidegateError
 from tidegate.pipeline.control import PipelineControl
+from tidegate.pipeline.executors import table_in_spark
 from tidegate.pipeline.load.announce import Announcer
 from tidegate.pipeline.load.changed_files import ChangedRows
 from tidegate.pipeline.load.file_rows import FileRows
@@ -221,6 +222,7 @@ class PipelineParts(PipelineControl):
             contents=self._contents,
             watch=self._watch,
             life_of=self.life_of,
+            catalog=table_in_spark,
         )
 
     @cached_property
@@ -252,7 +254,7 @@ class PipelineParts(PipelineControl):
             storage=self.storage,
             watch=self._watch,
             former=self._former,
-            listed=listing_of(self.config.target),
+            listed=listing_of(self.config.target, table_in_spark),
             life_of=self.life_of,
         )
 

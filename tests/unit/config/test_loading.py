@@ -448,7 +448,16 @@ MISTAKES = {
         "commit: {policies: [metastore, success-file]}",
         "commit.policies",
         9,
-        "'metastore' needs `target.metastore: {uri: thrift://…, table: database.table}`",
+        "'metastore' needs `target.metastore: {uri: thrift://…, table: database.table}`, or "
+        "`{through: spark, table: database.table}`",
+    ),
+    "metastore without an address": (
+        "target: {path: /lake/o, metastore: {table: shop.orders}}\n"
+        "commit: {policies: [metastore, success-file]}",
+        "target.metastore.uri",
+        5,
+        "is required: `thrift://host:port` of a Hive metastore; or write `through: spark` for the "
+        "catalog of Spark",
     ),
     "key of an Iceberg table for files": (
         "target: {path: /lake/published/orders, branch: audit}",

@@ -60,6 +60,10 @@ def test_metastore_that_cannot_be_kept_is_refused(
         ({"table": "orders"}, "expected `database.table`, found 'orders'"),
         ({"table": "a.b.c"}, "found 'a.b.c'"),
         ({"on_empty": "delete"}, "drop"),
+        ({"uri": None}, "is required: `thrift://host:port` of a Hive metastore; or write"),
+        ({"through": "spark"}, "is not asked with `through: spark`.*remove one of the two"),
+        ({"through": "spark", "uri": None, "table": "a.b.c.d"}, "found 'a.b.c.d'"),
+        ({"through": "glue"}, "thrift, spark"),
     ],
 )
 def test_address_and_table_are_checked(keys: dict[str, str], said: str) -> None:
@@ -70,4 +74,20 @@ def test_address_and_table_are_checked(keys: dict[str, str], said: str) -> None:
 def test_name_of_a_table_is_read_without_case() -> None:
     assert MetastoreConfig.model_validate({**METASTORE, "table": "Shop.Orders"}).table == (
         "shop.orders"
+    )
+
+
+def test_catalog_of_spark_needs_a_table_alone_and_may_be_named() -> None:
+    listed = pipeline(
+        ["metastore", "success-file"],
+        metastore={"through": "spark", "table": "Lake.shop.Orders"},
+    )
+
+    found = listed.target.metastore
+    assert found is not None
+    assert (found.uri, found.table) == (None, "Lake.shop.Orders")
+    assert found.place == "Lake.shop.Orders through Spark's catalog"
+    assert PipelineConfig.from_resolved(listed.resolved()) == listed
+    assert MetastoreConfig.model_validate(METASTORE).place == (
+        "shop.orders through thrift://metastore:9083"
     )

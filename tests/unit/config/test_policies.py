@@ -21,6 +21,7 @@ from tidegate.config import (
 from tidegate.config.commit import Trigger
 from tidegate.config.policies import POLICIES
 from tidegate.model.publication import PolicySpec
+from tidegate.pipeline.executors import table_in_spark
 
 
 def policies(*said: Any) -> tuple[PolicyConfig, ...]:
@@ -81,7 +82,9 @@ def test_commit_plan_says_a_policy_as_plans_always_have(
 
 
 def test_success_file_is_made_without_options() -> None:
-    assert callable(open_policy(SuccessFilePolicy(), TargetConfig(path="/lake/orders")).commit)
+    target = TargetConfig(path="/lake/orders")
+
+    assert callable(open_policy(SuccessFilePolicy(), target, table_in_spark).commit)
 
 
 @pytest.mark.parametrize(

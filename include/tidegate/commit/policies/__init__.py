@@ -25,14 +25,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from tidegate.config import PolicyConfig, TargetConfig
+    from tidegate.metastore.protocol import SparkCatalog
 
-OPENERS: Mapping[str, Callable[[Any, TargetConfig], CommitPolicy]] = {
-    SuccessFilePolicy.word: lambda _options, _target: SuccessFile(),
-    SnapshotPolicy.word: CommitSnapshot.of,
+OPENERS: Mapping[str, Callable[[Any, TargetConfig, SparkCatalog], CommitPolicy]] = {
+    SuccessFilePolicy.word: lambda _options, _target, _catalog: SuccessFile(),
+    SnapshotPolicy.word: lambda options, target, _catalog: CommitSnapshot.of(options, target),
     MetastorePolicy.word: ListInMetastore.of,
-    CustomPolicy.word: lambda options, _target: load_custom(options),
+    CustomPolicy.word: lambda options, _target, _catalog: load_custom(options),
 }
-"""Word of a policy → the function that makes it from its options and the target's."""
+"""Word of a policy → the function that makes it from its options, the target's, and Spark's
+catalog."""
 
 __all__ = [
     "OPENERS",
@@ -49,13 +51,18 @@ __all__ = [
 ]
 
 
-def open_policy(options: PolicyConfig, target: TargetConfig) -> CommitPolicy:
+def open_policy(options: PolicyConfig, target: TargetConfig, catalog: SparkCatalog) -> CommitPolicy:
     """Make the policy that a pipeline file describes.
+
+    Args:
+        options: of the policy.
+        target: of the pipeline.
+        catalog: opens tables of Spark's catalog, for a policy that asks it.
 
     Raises:
         PolicyUnknown: its module or class does not exist or raises, or it has no `commit`.
     """
-    return OPENERS[options.word](options, target)
+    return OPENERS[options.word](options, target, catalog)
 
 
 def shown_table(target: TargetConfig) -> CommitSnapshot | None:

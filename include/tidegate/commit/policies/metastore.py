@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from tidegate.commit.policies.protocol import CommitAhead, PolicyContext
     from tidegate.config import MetastoreConfig, TargetConfig
-    from tidegate.metastore.protocol import Metastore
-    from tidegate.model.metastore import TableColumns
+    from tidegate.metastore.protocol import Metastore, SparkCatalog
+    from tidegate.model.metastore import ListedColumn, TableColumns
     from tidegate.model.partition import Partition
 
 _ATTEMPTS = 10
@@ -47,12 +47,15 @@ class ListInMetastore:
     """Whether the table itself goes from directory to directory, which have revisions of it."""
 
     @classmethod
-    def of(cls, _options: MetastorePolicy, target: TargetConfig) -> ListInMetastore:
-        """Prepare; nothing is connected yet."""
+    def of(
+        cls, _options: MetastorePolicy, target: TargetConfig, catalog: SparkCatalog
+    ) -> ListInMetastore:
+        """Prepare; nothing is connected or started yet."""
         options = target.metastore
         assert options is not None, "the pipeline file is refused without it"
         moves = target.layout != "in_place" and not target.partition_by
-        metastore = open_metastore(options.uri, options.table)
+        uri, table = options.uri, options.table
+        metastore = catalog(table) if uri is None else open_metastore(uri, table)
         return cls(metastore, options, target.format, moves)
 
     def commit(self, context: PolicyContext) -> None:
@@ -60,8 +63,8 @@ class ListInMetastore:
 
         Raises:
             MetastoreSilent, MetastoreRefused: see `Metastore` (Transient).
-            DatabaseMissing, ListedTableDiffers, ColumnsUnknown, PartitionUnlistable: it cannot be
-                listed.
+            DatabaseMissing, ListedTableDiffers, ColumnsUnknown, PartitionUnlistable,
+                SparkCatalogUnfit: it cannot be listed.
         """
         self._check_listable(context.partition)
         self._list_table(context)
@@ -71,7 +74,10 @@ class ListInMetastore:
         if not context.files and self.options.on_empty == "drop":
             self.metastore.drop(values)
             return
-        listed, wanted = self.metastore.partition(values), _wanted(context)
+        wanted = self._wanted(context)
+        # Without properties nothing tells that it was listed for this revision: its files may be
+        # others, at which Spark has to look again.
+        listed = self.metastore.partition(values) if self.metastore.keeps_properties else None
         if listed is None or not _is_same(listed, wanted):
             self.metastore.put(wanted)
 
@@ -97,7 +103,7 @@ class ListInMetastore:
             return f"the table {name} is not listed"
         if context.columns is not None:
             wanted = self._table(context.columns, self._root(context), context.pipeline)
-            needed = agreed(name, found, wanted)
+            needed = self._agreed(found, wanted)
             changed = [column.name for column in needed if column not in found.columns.columns]
             if changed:
                 return f"the table {name} is listed without {', '.join(changed)} as they stand"
@@ -108,7 +114,7 @@ class ListInMetastore:
         return self._differs(context, values)
 
     def _differs(self, context: PolicyContext, values: tuple[str, ...]) -> str | None:
-        listed, wanted = self.metastore.partition(values), _wanted(context)
+        listed, wanted = self.metastore.partition(values), self._wanted(context)
         name = self.options.table
         if not context.files and self.options.on_empty == "drop":
             return None if listed is None else f"it is listed in {name} without a file"
@@ -122,19 +128,25 @@ class ListInMetastore:
         return None if _is_same(listed, wanted) else f"it is listed in {name} with other counts"
 
     def foresee(self, ahead: CommitAhead) -> str:
-        """Return what a commit does to the table; raises as `commit`."""
+        """Return what a commit does to the table; raises as `commit`.
+
+        Spark is started for a commit alone: `tidegate check` asks for none.
+        """
+        name = self.options.place
         if ahead.partition is not None:
             self._check_listable(ahead.partition)
-        found, name = self.metastore.table(), self.options.table
+        elif self.options.through == "spark":
+            return f"{name}, compared when a publish begins"
+        found = self.metastore.table()
         if ahead.columns is None:
             if found is None and ahead.partition is not None:
-                raise ColumnsUnknown(table=name, partition=str(ahead.partition))
+                raise ColumnsUnknown(table=self.options.table, partition=str(ahead.partition))
             return f"{name}, compared once there is a file"
         if found is None:
             return f"{name}, not there yet: the first publish makes it"
-        self._check_movable(found)
+        self._check_kept(found)
         wanted = self._table(ahead.columns, ahead.table_root, ahead.pipeline)
-        needed = agreed(name, found, wanted)
+        needed = self._agreed(found, wanted)
         changed = [column.name for column in needed if column not in found.columns.columns]
         does = f"the next publish changes {', '.join(changed)}" if changed else "with all columns"
         return f"{name}, {does}"
@@ -149,13 +161,32 @@ class ListInMetastore:
     def _table(self, columns: TableColumns, root: str, pipeline: str) -> ListedTable:
         return ListedTable(columns, address(root), self.format, pipeline)
 
-    def _check_movable(self, found: ListedTable) -> None:
+    def _agreed(self, found: ListedTable, wanted: ListedTable) -> tuple[ListedColumn, ...]:
+        changes_types = self.metastore.changes_types
+        return agreed(self.options.table, found, wanted, changes_types=changes_types)
+
+    def _wanted(self, context: PolicyContext) -> ListedPartition:
+        values, at = listed_values(context.partition), address(context.partition_root)
+        if not self.metastore.keeps_properties:
+            return ListedPartition(values, at, None)
+        counts = (len(context.files), context.rows, context.size_bytes)
+        return ListedPartition(values, at, context.revision, context.key, *counts)
+
+    def _check_kept(self, found: ListedTable) -> None:
+        """Check that whatever commits do to the table leaves it to its owner, and its files."""
         if self.moves and found.pipeline is None:
             raise ListedTableDiffers(
                 table=self.options.table,
                 part="location",
                 expected="one of a table that the pipeline made, which each revision moves",
                 found=f"{found.location} of a table that somebody else made",
+            )
+        if self.options.on_empty == "drop" and not found.keeps_files:
+            raise ListedTableDiffers(
+                table=self.options.table,
+                part="type",
+                expected="an external table, whose files stay when `on_empty: drop` takes effect",
+                found="a managed one",
             )
 
     def _list_table(self, context: PolicyContext) -> None:
@@ -171,25 +202,26 @@ class ListInMetastore:
             if found is None:
                 self.metastore.create(wanted)
                 continue
-            self._check_movable(found)
-            needed = agreed(self.options.table, found, wanted)
+            self._check_kept(found)
+            needed = self._agreed(found, wanted)
             if needed == found.columns.columns:
                 if not same_place(found.location, wanted.location):
                     self.metastore.set_location(wanted.location)
                 return
             self.metastore.set_columns(needed)
         problem = f"its columns were changed {_ATTEMPTS} times while this commit compared them"
-        raise MetastoreRefused(uri=self.options.uri, table=self.options.table, problem=problem)
+        server, table = self.options.server, self.options.table
+        raise MetastoreRefused(uri=server, table=table, problem=problem)
 
 
-def listing_of(target: TargetConfig) -> Callable[[Partition], str | None]:
+def listing_of(target: TargetConfig, catalog: SparkCatalog) -> Callable[[Partition], str | None]:
     """Return what tells the directory to which a metastore sends the readers of a partition.
 
     It returns None for a partition that is not listed, and raises as `Metastore` does.
     """
     if target.metastore is None:
         return lambda _: None
-    return ListInMetastore.of(MetastorePolicy(), target).location
+    return ListInMetastore.of(MetastorePolicy(), target, catalog).location
 
 
 def listed_values(partition: Partition) -> tuple[str, ...]:
@@ -203,18 +235,6 @@ def address(path: str) -> str:
     Hadoop's and Hive's word for S3 is `s3a`, which the others know, too.
     """
     return f"s3a:{path.removeprefix('s3:')}" if is_object(path) else f"file:{path}"
-
-
-def _wanted(context: PolicyContext) -> ListedPartition:
-    return ListedPartition(
-        listed_values(context.partition),
-        address(context.partition_root),
-        context.revision,
-        context.key,
-        len(context.files),
-        context.rows,
-        context.size_bytes,
-    )
 
 
 def _is_same(listed: ListedPartition, wanted: ListedPartition) -> bool:

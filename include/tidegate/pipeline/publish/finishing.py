@@ -26,9 +26,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from datetime import datetime
 
+    from tidegate.commit.policies import CommitPolicy
     from tidegate.config import PipelineConfig, PolicyConfig
     from tidegate.ledger import Ledger
     from tidegate.ledger.holder import Life
+    from tidegate.metastore.protocol import SparkCatalog
     from tidegate.model.ledger_rows import Claim, PublicationEntry
     from tidegate.model.partition import Partition
     from tidegate.pipeline.publish.content import Contents
@@ -53,6 +55,8 @@ class Finisher:
     watch: Watch
     life_of: Callable[[str], Life]
     """Returns the state of the run that holds a partition."""
+    catalog: SparkCatalog
+    """Opens tables of Spark's catalog, for policies that ask it."""
 
     def claim(self, partition: Partition, owner: str, now: datetime) -> Claim:
         """Claim the partition; from a predecessor only if it is not moving files.
@@ -133,7 +137,8 @@ class Finisher:
             PolicyUnknown: a policy cannot be built.
             PolicyRefused: a policy will not do its part (Transient).
             MetastoreSilent, MetastoreRefused, DatabaseMissing, ListedTableDiffers,
-            ColumnsUnknown, ColumnUnlistable, PartitionUnlistable: the partition cannot be listed.
+            ColumnsUnknown, ColumnUnlistable, PartitionUnlistable, SparkCatalogUnfit: the partition
+                cannot be listed.
             TargetTableMoved and others: see `CommitSnapshot.commit`.
         """
         publisher = self._publisher(publication, policies)
@@ -148,7 +153,7 @@ class Finisher:
         found = []
         for policy in self.config.commit.policies:
             with contextlib.suppress(PolicyUnknown):
-                if isinstance(open_policy(policy, self.config.target), ListingPolicy):
+                if isinstance(self._opened(policy), ListingPolicy):
                     found.append(policy)
         return tuple(found)
 
@@ -220,10 +225,13 @@ class Finisher:
             policies = policies_to_finish(standing, self.config)
             self._publisher(standing.publication, policies).run_policies(standing, owner)
 
+    def _opened(self, policy: PolicyConfig) -> CommitPolicy:
+        return open_policy(policy, self.config.target, self.catalog)
+
     def _publisher(self, publication: Publication, policies: Sequence[PolicyConfig]) -> Publisher:
         places = self.roots.places(publication, self.contents.folder)
         target = self.config.target
-        built = [(policy.title, open_policy(policy, target)) for policy in policies]
+        built = [(policy.title, self._opened(policy)) for policy in policies]
         asked = any(policy.needs_columns for policy in policies)
         columns = self.contents.table_columns(publication, self.config) if asked else None
         table = shown_table(target)
