@@ -37,6 +37,7 @@ REASONS = {
     ),
     "the verbs of every store, on real ones: tests/unit/storage/test_verbs.py": (
         "tidegate/storage/arrow",
+        "tidegate/storage/details",
         "tidegate/storage/placed",
         "tidegate/storage/s3",
         "tidegate/storage/s3_calls",

@@ -1,11 +1,12 @@
 """The only way to files: the protocol of a store, and its implementations.
 
-Files of sources are opened by their readers.
+Files of tables that are sources are opened by their readers.
 """
 
 from tidegate.storage.addresses import above, is_object, normal
 from tidegate.storage.arrow import arrow_files
 from tidegate.storage.calls import DirectoryEntry, OsCalls
+from tidegate.storage.details import FileDetails, nanoseconds
 from tidegate.storage.local import LocalStorage
 from tidegate.storage.moves import has_to_move, waiting_uploads
 from tidegate.storage.placed import PlacedFile
@@ -20,6 +21,7 @@ from tidegate.storage.write_only import WriteOnly
 __all__ = [
     "Deferred",
     "DirectoryEntry",
+    "FileDetails",
     "LocalStorage",
     "OsCalls",
     "PlacedFile",
@@ -34,6 +36,7 @@ __all__ = [
     "below",
     "has_to_move",
     "is_object",
+    "nanoseconds",
     "normal",
     "same_file_system",
     "silence_of",

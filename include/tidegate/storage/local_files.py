@@ -7,6 +7,7 @@ empty answer: otherwise gc would take files that are in use for garbage.
 from __future__ import annotations
 
 import hashlib
+import os
 import stat
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -14,11 +15,11 @@ from typing import TYPE_CHECKING
 
 from tidegate.errors import SourceFileGone
 from tidegate.storage.calls import DirectoryEntry, OsCalls
+from tidegate.storage.details import FileDetails
 from tidegate.storage.places import real_path_of
 from tidegate.storage.refusals import refusal
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Hashable, Iterable, Iterator, Mapping
 
     import pyarrow as pa
@@ -56,6 +57,15 @@ class LocalFiles:
 
         # One with a descriptor, which decoding with a pushed filter needs.
         return pa.OSFile(path)
+
+    def open_with_details(self, path: str) -> tuple[pa.NativeFile, FileDetails]:
+        """Open a file, and return what is known of the very file that was opened.
+
+        Raises:
+            OSError: as `open_input`.
+        """
+        file = self.open_input(path)
+        return file, _details(path, os.fstat(file.fileno()))
 
     def exists(self, path: str) -> bool:
         """Return whether there is a file, a directory or a link.
@@ -129,6 +139,25 @@ class LocalFiles:
         """
         return sorted(self._files_below(root, ""))
 
+    def details(self, path: str) -> FileDetails | None:
+        """Return what is known of a file, None if there is none.
+
+        Raises:
+            StorageDenied: the file system does not say.
+        """
+        found = self._status(path)
+        return _details(path, found) if found else None
+
+    def list_details(self, root: str) -> list[FileDetails]:
+        """List every file as `list_files` does, without links that lead to nothing.
+
+        Raises:
+            StorageDenied: a directory cannot be listed.
+        """
+        names = self.list_files(root)
+        found = ((name, self._status(f"{root}/{name}")) for name in names)
+        return [_details(name, status) for name, status in found if status]
+
     def real_path(self, path: str) -> str:
         """Return the one name of a place that may have several: absolute, with links resolved.
 
@@ -174,3 +203,7 @@ class LocalFiles:
         """
         found = self._status(path)
         return found is not None and stat.S_ISDIR(found.st_mode)
+
+
+def _details(path: str, found: os.stat_result) -> FileDetails:
+    return FileDetails(path, found.st_size, found.st_mtime_ns)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tidegate.model.upload import Upload
+    from tidegate.storage.details import FileDetails
 
 
 class Unfinished(NamedTuple):
@@ -70,6 +71,14 @@ class Storage(Hashable, Protocol):
         """
         ...
 
+    def open_with_details(self, path: str) -> tuple[pa.NativeFile, FileDetails]:
+        """Open a file, and return what is known of the very file that was opened.
+
+        Raises:
+            OSError: as `open_input`.
+        """
+        ...
+
     def exists(self, path: str) -> bool:
         """Return whether there is a file, a directory or a link."""
         ...
@@ -99,6 +108,17 @@ class Storage(Hashable, Protocol):
 
     def list_files(self, root: str) -> list[str]:
         """List every file below a directory, relative to it, sorted."""
+        ...
+
+    def details(self, path: str) -> FileDetails | None:
+        """Return what is known of a file, None if there is none; opens nothing."""
+        ...
+
+    def list_details(self, root: str) -> list[FileDetails]:
+        """List every file as `list_files` does, with what is known of it.
+
+        A store is asked once per 1,000 objects, and for none of them alone.
+        """
         ...
 
     def real_path(self, path: str) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tidegate.errors import SourceFileGone
 from tidegate.storage.addresses import named, normal
+from tidegate.storage.details import FileDetails, nanoseconds
 from tidegate.storage.s3_calls import S3Calls
 from tidegate.storage.s3_client import MISSING, client_errors, code_of, refusals_named
 from tidegate.storage.s3_input import S3Input
@@ -57,6 +58,21 @@ class S3Files:
         import pyarrow as pa
 
         return pa.PythonFile(S3Input(self.calls, path), "r")
+
+    def open_with_details(self, path: str) -> tuple[pa.NativeFile, FileDetails]:
+        """Open an object; what is known of it comes with its first bytes.
+
+        Raises:
+            FileNotFoundError: there is none.
+        """
+        import pyarrow as pa
+
+        opened = S3Input(self.calls, path)
+        details = opened.details
+        # Of an object without a byte, a store says nothing when it is asked for its last ones.
+        if details is None:
+            details = self.details(path) or FileDetails(path, 0, 0)
+        return pa.PythonFile(opened, "r"), details
 
     def exists(self, path: str) -> bool:
         """Return whether there is an object, or one below a directory of this name."""
@@ -114,14 +130,7 @@ class S3Files:
 
     def list_files(self, root: str) -> list[str]:
         """List every object below an address, relative to it, sorted."""
-        key = named(root).key
-        skipped = len(key) + 1 if key else 0
-        names = []
-        with refusals_named(root):
-            for page in self.calls.pages(root, deep=True):
-                names += [item["Key"][skipped:] for item in page.get("Contents", [])]
-        # Consoles and other clients make objects for directories.
-        return sorted(name for name in names if name and not name.endswith("/"))
+        return [found.path for found in self.list_details(root)]
 
     def list_names(self, folder: str) -> list[str]:
         """List the names directly below an address, sorted."""
@@ -134,6 +143,27 @@ class S3Files:
                 if group == "CommonPrefixes" or not item[kind].endswith("/")
             }
         return sorted(names)
+
+    def details(self, path: str) -> FileDetails | None:
+        """Return size, time and tag of an object; None if there is none."""
+        found = self._head(path)
+        if found is None:
+            return None
+        return _details(path, found, found["ContentLength"])
+
+    def list_details(self, root: str) -> list[FileDetails]:
+        """List every object below an address, relative to it, sorted, with what a listing says."""
+        key = named(root).key
+        skipped = len(key) + 1 if key else 0
+        with refusals_named(root):
+            found = [
+                _details(item["Key"][skipped:], item, item["Size"])
+                for page in self.calls.pages(root, deep=True)
+                for item in page.get("Contents", [])
+                # Consoles and other clients make objects for directories.
+                if not item["Key"].endswith("/")
+            ]
+        return sorted(found)
 
     def real_path(self, path: str) -> str:
         """Return the address itself: a store has no links."""
@@ -164,3 +194,8 @@ class S3Files:
                 if code_of(refused) in MISSING:
                     raise SourceFileGone(path=path) from refused
                 raise
+
+
+def _details(path: str, said: Mapping[str, Any], size: int) -> FileDetails:
+    tag = str(said.get("ETag", "")).strip('"')
+    return FileDetails(path, int(size), nanoseconds(said["LastModified"]), tag)

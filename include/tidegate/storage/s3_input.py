@@ -7,6 +7,7 @@ import io
 from typing import TYPE_CHECKING
 
 from tidegate.errors import TransientError
+from tidegate.storage.details import FileDetails, nanoseconds
 from tidegate.storage.s3_client import MISSING, client_errors, code_of, refusal
 
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ class S3Input(io.RawIOBase):
     Raises:
         OSError: it cannot be read; a `FileNotFoundError` if there is none.
     """
+
+    details: FileDetails | None = None
+    """What the store said of the object as it was opened; None for one without a byte."""
 
     def __init__(self, calls: S3Calls, path: str) -> None:
         super().__init__()
@@ -110,6 +114,8 @@ class S3Input(io.RawIOBase):
         self._tag = answer.get("ETag")
         # Without a range the store gave all of it.
         size = str(answer.get("ContentRange") or f"/{len(content)}").rpartition("/")[2]
+        tag = str(self._tag or "").strip('"')
+        self.details = FileDetails(self._path, int(size), nanoseconds(answer["LastModified"]), tag)
         return content, int(size)
 
     def _fetched(self, start: int, wanted: int) -> bytes:

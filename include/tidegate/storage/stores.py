@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from tidegate.config import S3Config
+    from tidegate.storage.details import FileDetails
     from tidegate.storage.protocol import Storage, Unfinished, Uploads
 
 _CHUNK = 8 << 20
@@ -57,6 +58,10 @@ class Stores:
     def open_input(self, path: str) -> pa.NativeFile:
         """See `Storage`."""
         return self._of(path).open_input(path)
+
+    def open_with_details(self, path: str) -> tuple[pa.NativeFile, FileDetails]:
+        """See `Storage`."""
+        return self._of(path).open_with_details(path)
 
     def exists(self, path: str) -> bool:
         """See `Storage`."""
@@ -94,6 +99,14 @@ class Stores:
     def list_files(self, root: str) -> list[str]:
         """See `Storage`."""
         return self._of(root).list_files(root)
+
+    def details(self, path: str) -> FileDetails | None:
+        """See `Storage`."""
+        return self._of(path).details(path)
+
+    def list_details(self, root: str) -> list[FileDetails]:
+        """See `Storage`."""
+        return self._of(root).list_details(root)
 
     def real_path(self, path: str) -> str:
         """See `Storage`."""

@@ -228,3 +228,44 @@ def test_parquet_is_read_with_ranges(place: Place) -> None:
 
     with place.storage.open_input(f"{place.root}/rows.parquet") as opened:
         assert pq.read_table(opened, columns=["id"]).equals(rows.select(["id"]))
+
+
+def test_details_of_files_are_those_of_each_by_a_listing_and_as_it_is_opened(place: Place) -> None:
+    storage, root = place.storage, place.root
+    names = ["a", "b/c=1 2/d", "b/e%2F", "b/ü+&?#", "b/zero"]
+    for name in names:
+        storage.write_once(f"{root}/t/{name}", b"" if name == "b/zero" else name.encode())
+    if place.server is not None:
+        bucket, _, key = root.removeprefix("s3://").partition("/")
+        place.server.client().put_object(Bucket=bucket, Key=f"{key}/t/made/", Body=b"")
+
+    found = storage.list_details(f"{root}/t")
+
+    assert [each.path for each in found] == storage.list_files(f"{root}/t") == sorted(names)
+    for each in found:
+        path = f"{root}/t/{each.path}"
+        file, opened = storage.open_with_details(path)
+        file.close()
+        one = storage.details(path)
+        assert opened == one == each._replace(path=path, modified=one.modified)
+        assert abs(each.modified - one.modified) < 10**9
+        assert each.size == storage.length(path)
+        assert bool(each.tag) == (place.server is not None)
+    assert storage.details(f"{root}/none") is None
+    assert storage.list_details(f"{root}/none") == []
+    with pytest.raises(FileNotFoundError):
+        storage.open_with_details(f"{root}/none")
+
+
+def test_object_that_was_written_again_with_its_length_has_another_tag(place: Place) -> None:
+    storage, path = place.storage, f"{place.root}/one"
+    storage.write_once(path, b"one")
+    before = storage.list_details(place.root)
+    storage.delete(path)
+    storage.write_once(path, b"two")
+
+    after = storage.list_details(place.root)
+
+    assert [each.size for each in before] == [each.size for each in after] == [3]
+    assert before != after
+    assert before[0].tag != after[0].tag or place.server is None
