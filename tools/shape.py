@@ -29,6 +29,7 @@ REASONS = {
         "tidegate/source/reading",
         "tidegate/source/slicing",
         "tidegate/source/timeline",
+        "tidegate/source/files/folder_view",
         "tidegate/source/iceberg/columns/slice_details",
         "tidegate/source/hudi/slices/details",
         "tidegate/metastore/__init__",
@@ -180,6 +181,11 @@ REASONS = {
     "part of the reader: tests/unit/source/iceberg/reading/test_reader.py": (
         "tidegate/source/iceberg/reading/pinned",
         "tidegate/source/iceberg/reading/slice_columns",
+    ),
+    "what a look at a folder sees: tests/unit/source/files/test_walk.py, "
+    "tests/unit/source/files/test_store_folder.py": (
+        "tidegate/source/files/disk_folder",
+        "tidegate/source/files/side_by_side",
     ),
     "parts of the source of plain files: tests/unit/source/files/test_source.py": (
         "tidegate/source/files/folder",

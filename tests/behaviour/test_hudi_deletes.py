@@ -25,6 +25,7 @@ from tidegate.config import read_source
 from tidegate.errors import DeletesUnplaced, HudiChangesLost, HudiFilesCleaned
 from tidegate.model.instant import InstantRange
 from tidegate.source import overlooked
+from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -220,7 +221,7 @@ def test_note_of_a_check_names_the_keys_that_rows_of_deletes_do_not_have(
 ) -> None:
     config = read_source({"kind": "hudi", "path": str(folder(case)), "read": {"mode": mode}})
 
-    notes = overlooked(config, [by])
+    notes = overlooked(config, LocalStorage(), [by])
 
     assert [note for name in missing for note in notes if name in note] == list(notes)
     assert len(notes) == len(missing)

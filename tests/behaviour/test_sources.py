@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import uuid
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Protocol
@@ -14,6 +15,7 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 from golden_iceberg import read
+from s3_servers import gateway_server
 from tidegate.config import SourceConfig, read_source
 from tidegate.errors import (
     ColumnMissing,
@@ -25,14 +27,19 @@ from tidegate.model.instant import DataInterval, Instant, InstantRange
 from tidegate.model.plan import Pin
 from tidegate.plan import plan_splits, row_width
 from tidegate.source import open_source
-from tidegate.storage import LocalStorage
+from tidegate.storage import LocalStorage, Stores
+from tidegate.storage.s3 import S3Storage
+from tidegate.storage.s3_calls import S3Calls
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from pyiceberg.table import Table
 
+    from s3_servers import S3Server
     from tidegate.source.protocol import Source
+    from tidegate.storage import Storage
 
 START = datetime(2013, 2, 5, tzinfo=UTC)
 STEP = timedelta(hours=6)
@@ -43,6 +50,9 @@ class GrowingTable(Protocol):
     """A table that a test writes to and reads through the product."""
 
     config: dict[str, Any]
+
+    @property
+    def storage(self) -> Storage: ...
 
     def source(self, **keys: Any) -> Source: ...
 
@@ -69,8 +79,12 @@ class IcebergLake:
             "instant_time": {"summary": "known-at"},
         }
 
+    @property
+    def storage(self) -> Storage:
+        return LocalStorage()
+
     def source(self, **keys: Any) -> Source:
-        return open_source(_config(self.config, keys), LocalStorage())
+        return open_source(_config(self.config, keys), self.storage)
 
     def commit(self, *ids: int) -> Pin:
         moment = START + STEP * self.commits
@@ -92,9 +106,13 @@ class Directory:
         root.mkdir()
         self.config = {"kind": "files", "path": str(root)}
 
+    @property
+    def storage(self) -> Storage:
+        return LocalStorage()
+
     def source(self, **keys: Any) -> Source:
         listings = str(self.place / "listings")
-        return open_source(_config(self.config, keys), LocalStorage(), listings)
+        return open_source(_config(self.config, keys), self.storage, listings)
 
     def commit(self, *ids: int) -> Pin:
         moment = START + STEP * self.commits
@@ -105,6 +123,32 @@ class Directory:
         return self.source().timeline.pin(moment)
 
 
+@dataclass
+class FarDirectory(Directory):
+    """The same directory, as objects of a store that keeps them as files."""
+
+    server: S3Server = field(kw_only=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        assert self.server.folder
+        bucket = f"b-{uuid.uuid4().hex[:12]}"
+        (self.server.folder / bucket).symlink_to(self.place)
+        self.config["path"] = f"s3://{bucket}/lake"
+        # A store has no empty directories: consoles make an object for one.
+        self.server.client().put_object(Bucket=bucket, Key="lake/", Body=b"")
+
+    @property
+    def storage(self) -> Storage:
+        return Stores(objects=S3Storage(S3Calls(self.server.options)))
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
+    with gateway_server(tmp_path_factory.mktemp("gateway") / "store") as found:
+        yield found
+
+
 def _rows(ids: tuple[int, ...]) -> pa.Table:
     return pa.table({"id": ids, "name": [f"n{number}" for number in ids]}, schema=SCHEMA)
 
@@ -113,8 +157,13 @@ def _config(config: dict[str, Any], keys: dict[str, Any]) -> SourceConfig:
     return read_source({**config, **keys})
 
 
-@pytest.fixture(params=[IcebergLake, Directory], ids=["iceberg", "files"])
+KINDS = {"iceberg": IcebergLake, "files": Directory, "files in a store": FarDirectory}
+
+
+@pytest.fixture(params=KINDS.values(), ids=KINDS.keys())
 def table(request: pytest.FixtureRequest, tmp_path: Path) -> GrowingTable:
+    if request.param is FarDirectory:
+        return FarDirectory(tmp_path, server=request.getfixturevalue("server"))
     made: GrowingTable = request.param(tmp_path)
     return made
 
@@ -317,7 +366,7 @@ def test_columns_come_as_asked_and_extra_ones_last(table: GrowingTable) -> None:
     pin = table.commit(1)
     config = _config(table.config, {"read": {"columns": ["name"]}})
     listings = str(pin.identity) + ".listings" if config.kind == "files" else None
-    source = open_source(config, LocalStorage(), listings, extra_columns=("id",))
+    source = open_source(config, table.storage, listings, extra_columns=("id",))
 
     assert source.reading.schema(source.timeline.pin(START)).names == ["name", "id"]
 

@@ -31,6 +31,7 @@ from tidegate.model.partition import (
 from tidegate.source.files.partition_values import arrow_type, parse_value
 from tidegate.source.files.walk import list_directory
 from tidegate.stage.value_text import identity_writer
+from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -189,7 +190,9 @@ def test_partitions_of_a_folder_are_as_the_label_says(case: dict[str, Any], tmp_
     )
 
     def partitions(_: Ask) -> list[list[list[str | None]]]:
-        folders = {file.path.rpartition("/")[0] for file in list_directory(source).files}
+        folders = {
+            file.path.rpartition("/")[0] for file in list_directory(source, LocalStorage()).files
+        }
         return [spec({"path": folder, "keys": keys}) for folder in sorted(folders)]
 
     assert as_labelled(case, answer(partitions, case["ask"]))

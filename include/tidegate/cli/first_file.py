@@ -19,7 +19,7 @@ from tidegate.config import (
 )
 from tidegate.errors import PlacesOverlap, SourceNotFound, TableNotFound
 from tidegate.source import guessed_options, open_source
-from tidegate.storage import LocalStorage
+from tidegate.storage import Stores
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,7 +44,8 @@ def draft_pipeline(table: str, now: datetime, *, name: str | None, target: str |
 
     Args:
         table: an Iceberg table as `catalog.namespace.table`, directory or metadata file, the
-            directory of a Hudi table, or the root directory of plain Parquet files.
+            directory of a Hudi table, or the root directory of plain Parquet files, which may be an
+            address in a store that AWS's own variables and files say how to reach.
         now: the clock; the time of a listing of files.
         name: of the pipeline; by default derived from the table's.
         target: where to publish; by default `published/<table>` in the current directory, or beside
@@ -57,8 +58,8 @@ def draft_pipeline(table: str, now: datetime, *, name: str | None, target: str |
     """
     mapping = source_meant_by(table)
     try:
-        mapping |= guessed_options(read_source(mapping))
-        source = open_source(read_source(mapping), LocalStorage())
+        mapping |= guessed_options(read_source(mapping), Stores())
+        source = open_source(read_source(mapping), Stores())
         schema = source.reading.schema(source.timeline.pin(now))
     except SourceNotFound as absent:
         raise TableNotFound(**absent.values) from absent

@@ -150,7 +150,7 @@ def _notes(subject: str, looked: _Looked) -> Iterator[tuple[str, str]]:
         yield problem, f"{remedy}."
     if subject == "source":
         partitioning = columns_of(config.target.partition_by)
-        for note in overlooked(config.source, partitioning):
+        for note in overlooked(config.source, looked.pipeline.storage, partitioning):
             yield note, ""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING
 
-from tidegate.config.section import overlap, real_place
+from tidegate.config.section import is_in_store, overlap, real_place
 from tidegate.errors import PlacesOverlap
 
 if TYPE_CHECKING:
@@ -56,7 +56,11 @@ def refuse_overlap_of(name: str, known: dict[str, str], sources: Sequence[str]) 
 
 def place_outside(name: str, key: str, sources: Sequence[str], target: str | None = None) -> str:
     """Propose a path where a pipeline may publish or work: beside the source, not inside it."""
-    above = posixpath.dirname(real_place(sources[0]))
+    source = real_place(sources[0])
+    above = posixpath.dirname(source)
+    if is_in_store(source) and not is_in_store(above):
+        # All of a bucket is read.
+        above = "s3://another-bucket"
     places = [f"{above}/{folder}/{name}" for folder in ("published", "tidegate", f"{name}_out")]
     if key == "target.work":
         beside = [posixpath.dirname(target)] if target else []
@@ -67,5 +71,7 @@ def place_outside(name: str, key: str, sources: Sequence[str], target: str | Non
 def source_places(source: SourceConfig) -> tuple[str, ...]:
     """Return the source directories that a pipeline file names; none for a catalog's table."""
     return tuple(
-        place for place in source.known_places if place.startswith("/") and "${env:" not in place
+        place
+        for place in source.known_places
+        if (place.startswith("/") or is_in_store(place)) and "${env:" not in place
     )

@@ -207,6 +207,5 @@ PartitionLength = Annotated[
     WithJsonSchema({"type": "string", "examples": ["1 h", "1 d", "1 month"]}),
 ]
 
-LocalPath = Annotated[str, AfterValidator(lambda path, info: local_path(path, folder_of(info)))]
 StorePath = Annotated[str, AfterValidator(lambda path, info: store_path(path, folder_of(info)))]
 AnyPath = Annotated[str, AfterValidator(lambda path, info: absolute_path(path, folder_of(info)))]

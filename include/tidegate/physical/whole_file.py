@@ -24,7 +24,7 @@ class WholeFile:
     """
 
     path: str
-    """Its path on a mounted file system."""
+    """Where its storage has it."""
     footer: ParquetFooter
     columns: tuple[str, ...]
     """All columns of the file, in its order."""

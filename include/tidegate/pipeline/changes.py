@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
-from tidegate.config import SourceConfig, read_source
+from tidegate.config import S3Config, SourceConfig, read_source
 from tidegate.config.pipeline import known_zone
 from tidegate.errors import BoundsReversed, ConfigInvalid, InstantNotFound
 from tidegate.model.instant import Instant, InstantRange, time_in_zone
@@ -19,7 +19,7 @@ from tidegate.read.merge import first_rows
 from tidegate.source import open_source
 from tidegate.source.words import first_few
 from tidegate.stage import layout
-from tidegate.storage import LocalStorage, Scratch
+from tidegate.storage import Scratch, Stores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -50,6 +50,7 @@ def read_changes(  # noqa: PLR0913 (all but the first by keyword)
     filter: str | None = None,
     limit: int | None = None,
     timezone: str = "UTC",
+    s3: Mapping[str, str] | None = None,
 ) -> pa.RecordBatchReader:
     """Read the changes of a table between two instants.
 
@@ -69,6 +70,8 @@ def read_changes(  # noqa: PLR0913 (all but the first by keyword)
         limit: the most rows; the first ones in the order of the plan. Files after them are not
             opened.
         timezone: the zone of dates and times that name none, such as `Europe/Berlin`.
+        s3: how a store with plain files is reached, with the keys that the section of a pipeline
+            file has.
 
     Returns:
         A stream of batches. Memory is bounded by the batch size and the delete files; a commit
@@ -96,7 +99,8 @@ def read_changes(  # noqa: PLR0913 (all but the first by keyword)
             file="arguments", line=1, key="timezone", problem=str(unknown)
         ) from unknown
     bounds = _Bounds(start_exclusive, end_inclusive, timezone)
-    opened = open_source(config, LocalStorage(), None, filter_columns(config.read), None)
+    storage = Stores.of(S3Config.model_validate(s3 or {}))
+    opened = open_source(config, storage, None, filter_columns(config.read), None)
     return _read(opened, config, bounds, limit)
 
 
@@ -116,7 +120,7 @@ def pipeline_changes(
     config = _source_config(pipeline.source, mode, None, None)
     bounds = _Bounds(start_exclusive, end_inclusive, pipeline.timezone)
     listings = layout.listings_root(Roots.of(pipeline).work)
-    opened = open_source(config, Scratch(), listings, filter_columns(config.read))
+    opened = open_source(config, Scratch.of(pipeline.s3), listings, filter_columns(config.read))
     return _read(opened, config, bounds, limit)
 
 

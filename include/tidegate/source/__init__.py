@@ -37,13 +37,15 @@ class SourceKind(Protocol):
     ) -> Source:
         """Make the source, without reading anything yet."""
 
-    def overlooked(self, config: Any, partitioning: Collection[str]) -> tuple[str, ...]:
+    def overlooked(
+        self, config: Any, storage: Storage, partitioning: Collection[str]
+    ) -> tuple[str, ...]:
         """Look at the source for what is missing by mistake (PC-O90), see `overlooked`."""
 
     def lacking_in_deletes(self, config: Any, columns: Collection[str]) -> tuple[str, ...]:
         """Look for columns without values in rows of deletes, see `lacking_in_deletes`."""
 
-    def guessed_options(self, config: Any) -> Mapping[str, Any]:
+    def guessed_options(self, config: Any, storage: Storage) -> Mapping[str, Any]:
         """Look at the source for options that a first pipeline file should have."""
 
 
@@ -60,7 +62,7 @@ def open_source(
 
     Args:
         config: the pipeline's `source`.
-        storage: where listings are kept.
+        storage: where listings are kept, and of plain files.
         listings_root: directory for the listings of plain files; None keeps them in memory.
         extra_columns: columns that a filter needs besides `read.columns`, appended to the schema.
         rebuilding: returns the command that reads a time range again, for messages; None: no
@@ -69,14 +71,17 @@ def open_source(
     return _kind(config).open_source(config, storage, listings_root, extra_columns, rebuilding)
 
 
-def overlooked(config: SourceConfig, partitioning: Collection[str] = ()) -> tuple[str, ...]:
+def overlooked(
+    config: SourceConfig, storage: Storage, partitioning: Collection[str] = ()
+) -> tuple[str, ...]:
     """Look at a source for files, options and values that are missing by mistake (PC-O90).
 
     Args:
         config: the pipeline's `source`.
+        storage: of plain files.
         partitioning: the columns that partition the target.
     """
-    return _kind(config).overlooked(config, partitioning)
+    return _kind(config).overlooked(config, storage, partitioning)
 
 
 def lacking_in_deletes(config: SourceConfig, columns: Collection[str]) -> tuple[str, ...]:
@@ -84,9 +89,9 @@ def lacking_in_deletes(config: SourceConfig, columns: Collection[str]) -> tuple[
     return _kind(config).lacking_in_deletes(config, columns)
 
 
-def guessed_options(config: SourceConfig) -> Mapping[str, Any]:
+def guessed_options(config: SourceConfig, storage: Storage) -> Mapping[str, Any]:
     """Look at a source for further keys that a first pipeline file should have."""
-    return _kind(config).guessed_options(config)
+    return _kind(config).guessed_options(config, storage)
 
 
 def _kind(config: SourceConfig) -> SourceKind:

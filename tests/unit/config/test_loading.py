@@ -1016,12 +1016,18 @@ MISTAKES = {
         3,
         "belongs to sources of kind 'iceberg', not to 'files'",
     ),
-    "files in a store": (
-        "source: {kind: files, path: 's3://x/y'}",
+    "files in an unknown store": (
+        "source: {kind: files, path: 'gs://x/y'}",
         "source.path",
         3,
-        "'s3://x/y': s3:// is not in this version of Tidegate; "
-        "write a path of a mounted file system",
+        "'gs://x/y': gs:// is not in this version of Tidegate; "
+        "write a path of a mounted file system, or s3://",
+    ),
+    "files in a store without a bucket": (
+        "source: {kind: files, path: 's3:///y'}",
+        "source.path",
+        3,
+        "expected `s3://bucket/prefix`, found 's3:///y'",
     ),
     "type of a key": (
         "source: {kind: files, path: /x, partition_by: {dt: dat}}",

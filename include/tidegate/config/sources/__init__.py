@@ -5,20 +5,18 @@ A new kind is a new module and its class in `KnownSource`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, get_args
+from collections.abc import Collection, Mapping, Sequence
+from typing import Annotated, Any, get_args
 
 from pydantic import BeforeValidator, Field
 
 from tidegate.config.section import read_word
-from tidegate.config.sources.every_kind import SourceConfig
+from tidegate.config.sources.every_kind import Names, SourceConfig
 from tidegate.config.sources.files import FilesSourceConfig
 from tidegate.config.sources.hudi import HudiSourceConfig
 from tidegate.config.sources.iceberg import CatalogConfig, IcebergSourceConfig, InstantTime
 from tidegate.config.words import KeyProblem
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from tidegate.errors import StorageDenied
 
 __all__ = [
     "KINDS",
@@ -80,21 +78,39 @@ def source_meant_by(table: str) -> dict[str, Any]:
     return next(mapping for mapping in said if mapping is not None)
 
 
-def tables_around(folder: Path) -> list[tuple[str, str]]:
-    """Return kind and folder of the tables that a folder is in or is, the outermost first."""
-    places = (folder, *folder.parents)
+def tables_around(places: Sequence[str], names: Names) -> list[tuple[str, str]]:
+    """Return kind and folder of the tables that a folder is in or is, the outermost first.
+
+    Args:
+        places: the folder and those above it, the innermost first.
+        names: of what they have.
+    """
     return [
-        (kind, str(place))
+        (kind, place)
         for place in reversed(places)
         for kind, model in KINDS.items()
-        if model.is_of_table(place)
+        if _is_of_table(model, place, names)
     ]
 
 
-def tables_marked_by(names: Collection[str], folder: Path) -> list[str]:
-    """Return the kinds of table of which a folder with these names in it is one, or a part."""
+def tables_marked_by(found: Collection[str], folder: str, names: Names) -> list[str]:
+    """Return the kinds of table of which a folder is one, or a part.
+
+    Args:
+        found: the names in the folder.
+        folder: its path.
+        names: of what it has.
+    """
     return [
         kind
         for kind, model in KINDS.items()
-        if not model.table_marks.isdisjoint(names) and model.is_of_table(folder)
+        if not model.table_marks.isdisjoint(found) and _is_of_table(model, folder, names)
     ]
+
+
+def _is_of_table(model: type[SourceConfig], folder: str, names: Names) -> bool:
+    """Ask a kind; a folder that nobody lets us look into, as those above often are, is none."""
+    try:
+        return model.is_of_table(folder.rstrip("/"), names)
+    except StorageDenied:
+        return False

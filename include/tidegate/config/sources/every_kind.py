@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
 from pydantic import Field, model_validator
 
@@ -17,11 +17,21 @@ from tidegate.config.section import Section
 from tidegate.config.words import KeyProblem
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pydantic import GetJsonSchemaHandler
     from pydantic.json_schema import JsonSchemaValue
     from pydantic_core import CoreSchema
+
+
+class Names(Protocol):
+    """The names of files and directories, on a disk or in a store."""
+
+    def exists(self, path: str) -> bool:
+        """Return whether there is a file or directory of this path."""
+        ...
+
+    def list_names(self, folder: str) -> list[str]:
+        """List the entries of a directory; empty if there is no directory."""
+        ...
 
 
 class SourceConfig(Section):
@@ -106,9 +116,9 @@ class SourceConfig(Section):
         """
 
     @classmethod
-    def is_of_table(cls, folder: Path) -> bool:
+    def is_of_table(cls, folder: str, names: Names) -> bool:
         """Return whether a folder is the one of a table of this kind, or a marked part of one."""
-        del folder
+        del folder, names
         return False
 
     @model_validator(mode="before")

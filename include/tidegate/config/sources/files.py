@@ -16,7 +16,7 @@ from pydantic import (
 
 from tidegate.config.column_types import parse_type
 from tidegate.config.reading import TableReadConfig
-from tidegate.config.section import LocalPath, unique, words
+from tidegate.config.section import StorePath, is_in_store, unique, words
 from tidegate.config.sources.every_kind import SourceConfig
 from tidegate.config.sources.text_files import (
     ColumnTypes,
@@ -102,7 +102,7 @@ class FilesSourceConfig(SourceConfig):
 
     kind: Literal["files"]
     read: FilesReadConfig = FilesReadConfig()
-    path: LocalPath
+    path: StorePath
     """The root directory of the files."""
     format: Annotated[SourceFormat, words(SourceFormat)] = "parquet"
     """Of all files that are read; `json` is one object per line (PC-O01)."""
@@ -119,7 +119,7 @@ class FilesSourceConfig(SourceConfig):
     path counts as new only once, so names must not be reused (PC-R07)."""
     on_bad_path: Annotated[FailOrSkip, words(FailOrSkip)] = "fail"
     path_regex: Annotated[str | None, AfterValidator(_whole_files_regex)] = None
-    """Pattern that must match the whole absolute path of a file (PC-O06)."""
+    """Pattern that must match the whole absolute path, or address, of a file (PC-O06)."""
 
     metadata_columns: Annotated[
         tuple[Annotated[MetadataWord, words(MetadataWord)], ...], unique("column")
@@ -152,7 +152,9 @@ class FilesSourceConfig(SourceConfig):
 
     @classmethod
     def meant_by(cls, table: str) -> dict[str, str] | None:
-        """Accept a directory, or the path of one that may be created later."""
+        """Accept a directory, or the path of one that may be created later, or an address."""
+        if is_in_store(table):
+            return {"kind": "files", "path": table}
         path = Path(table)
         if path.is_dir() or "/" in table:
             return {"kind": "files", "path": str(path.absolute())}

@@ -17,6 +17,8 @@ from tidegate.model.row_kind import CHANGE_TYPE
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from tidegate.config.sources.every_kind import Names
+
 HudiReadMode = Literal[
     "snapshot",
     "rebuild_partitions",
@@ -173,9 +175,9 @@ class HudiSourceConfig(SourceConfig):
         return None
 
     @classmethod
-    def is_of_table(cls, folder: Path) -> bool:
+    def is_of_table(cls, folder: str, names: Names) -> bool:
         """Recognise the folder of a table, and that of a partition (HUDI-T1)."""
-        return any((folder / name).exists() for name in cls.table_marks)
+        return any(names.exists(f"{folder}/{mark}") for mark in sorted(cls.table_marks))
 
     @property
     def known_places(self) -> tuple[str, ...]:

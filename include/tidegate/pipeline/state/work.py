@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import posixpath
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidegate.config import OWNER_FILE, PipelineConfig, tables_around
@@ -38,7 +37,7 @@ from tidegate.pipeline.state.moved import (
 )
 from tidegate.pipeline.state.places import Roots, is_same_place, worked_in
 from tidegate.stage import layout
-from tidegate.storage import Storage, above, is_object, same_file_system
+from tidegate.storage import Storage, above, same_file_system
 from tidegate.target.marker import marked_by
 from tidegate.target.owner import Owner
 from tidegate.target.retired import is_retirement, retirement_of, retirements
@@ -254,21 +253,12 @@ def check_tables(roots: Roots, pipeline: str, storage: Storage) -> None:
     """
     for place in (roots.target, roots.work):
         real = storage.real_path(place)
-        if is_object(real):
-            found = [folder for folder in (real, *above(real)) if _is_of_table(storage, folder)]
-        else:
-            found = [folder for _, folder in reversed(tables_around(Path(real)))]
+        around = tables_around((real, *above(real)), storage)
+        found = [folder for _, folder in reversed(around)]
         if place == roots.target and roots.table is not None:
             own = storage.real_path(roots.table)
             found = [folder for folder in found if folder != own]
         roots.refuse_overlap(pipeline, found)
-
-
-def _is_of_table(storage: Storage, folder: str) -> bool:
-    """Return whether a prefix is the one of an Iceberg or Hudi table, by its metadata."""
-    names = storage.list_names(f"{folder}/metadata")
-    is_iceberg = any(name.endswith((".metadata.json", "version-hint.text")) for name in names)
-    return is_iceberg or storage.exists(f"{folder}/.hoodie")
 
 
 def owner_to_restore(roots: Roots, ledger: Ledger, storage: Storage) -> Owner:

@@ -38,10 +38,14 @@ def lacking_in_deletes(config: FilesSourceConfig, columns: Collection[str]) -> t
     return ()
 
 
-def overlooked(config: FilesSourceConfig, partitioning: Collection[str]) -> tuple[str, ...]:
+def overlooked(
+    config: FilesSourceConfig,
+    storage: Storage,
+    partitioning: Collection[str],
+) -> tuple[str, ...]:
     """Return a note if there is no file, or if directories name columns that are not read."""
     del partitioning
-    listing = list_directory(config)
+    listing = list_directory(config, storage)
     if not listing.files:
         matches = f" whose path matches `source.path_regex: {config.path_regex}`"
         named = matches if config.path_regex else ""
@@ -74,7 +78,7 @@ def _waiting(config: FilesSourceConfig, listing: Listing) -> tuple[str, ...]:
     )
 
 
-def guessed_options(config: FilesSourceConfig) -> Mapping[str, Any]:
+def guessed_options(config: FilesSourceConfig, storage: Storage) -> Mapping[str, Any]:
     """Return the format of a folder's files, and the options that make columns of directories."""
-    listing = list_directory(config)
+    listing = list_directory(config, storage)
     return guess_format(listing) | guess_keys(listing)

@@ -6,11 +6,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tidegate.errors import SourceRewritten, StateFileDamaged, StateFileLost
-from tidegate.source.files.footers import Footers, side_by_side
+from tidegate.source.files.footers import Footers
 from tidegate.source.files.formats import format_of
 from tidegate.source.files.listing import Listing, cut, cuts, difference, number_of
+from tidegate.source.files.revision_folders import ListedFiles
+from tidegate.source.files.side_by_side import side_by_side
 from tidegate.source.files.store import ListingStore
-from tidegate.source.files.tails import listed_before, listed_tail
+from tidegate.source.files.tails import listed_before
 from tidegate.source.files.walk import list_directory
 from tidegate.source.words import counted, first_few
 
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from tidegate.config import FilesSourceConfig
     from tidegate.model.instant import Instant
     from tidegate.model.plan import Pin
-    from tidegate.source.files.listing import ListedFile, ListingDifference
+    from tidegate.source.files.listing import ListingDifference
     from tidegate.storage import Storage
 
 _READ_WHOLE = (
@@ -53,7 +55,7 @@ class Folder:
 
         Args:
             config: the pipeline's `source`.
-            storage: where listings are kept.
+            storage: of the files, and where listings are kept.
             listings_root: their directory; None keeps them in memory.
         """
         self.config = config
@@ -62,7 +64,8 @@ class Folder:
         remedy = _READ_WHOLE if config.start.kind == "full" else _READ_WHOLE_FROM_THE_START
         self.store = ListingStore(storage, listings_root, remedy)
         self.format = format_of(config)
-        self.footers = Footers(self.root, self.format)
+        self.files = ListedFiles(storage)
+        self.footers = Footers(self.root, self.files, self.format)
 
     @property
     def reads_whole(self) -> bool:
@@ -90,17 +93,17 @@ class Folder:
         return self.listing(pin.head) if pin.head is not None else Listing(())
 
     def look(self, before: Listing, until: datetime | None = None) -> Listing:
-        """List the directory, with the ends of files that are new or whose time changed.
+        """List the directory, with the ends of files that are new or whose time or tag changed.
 
         Args:
             before: the listing of the checkpoint.
             until: markers that were written at this time or later do not count yet.
         """
-        found = list_directory(self.config, until)
+        found = list_directory(self.config, self.files.storage, until)
         taken, newest = before.known, self.store.newest().known
         earlier = [listed_before(file, taken, newest) for file in found.files]
         fresh = [file for file, one in zip(found.files, earlier, strict=True) if one is None]
-        read = side_by_side(fresh, self._with_tail)
+        read = side_by_side(self.root, fresh, self.footers.with_tail)
         looked = replace(found, files=tuple(one or next(read) for one in earlier))
         return looked.keeping(before)
 
@@ -109,14 +112,10 @@ class Folder:
 
         They are read next, so that one whose time was kept is not trusted. What is new is left out.
         """
-        found, known = list_directory(self.config), taken.known
+        found, known = list_directory(self.config, self.files.storage), taken.known
         standing = [file for file in found.files if file.path in known]
-        files = side_by_side(standing, self._with_tail)
+        files = side_by_side(self.root, standing, self.footers.with_tail)
         return replace(found, files=tuple(files)).keeping(taken).remembering(taken)
-
-    def _with_tail(self, file: ListedFile) -> ListedFile:
-        whole = not self.format.tells_rows
-        return file._replace(tail=listed_tail(self.root, file, whole=whole))
 
     def listing(self, instant: Instant) -> Listing:
         """Read the listing of an instant; for a time within one, what had arrived by then."""

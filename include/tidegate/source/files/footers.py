@@ -5,10 +5,9 @@ Text files have none: their columns are declared or inferred, and their rows est
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -18,27 +17,25 @@ from tidegate.physical.streamed import StreamedRows
 from tidegate.physical.text_types import widened, without_nulls
 from tidegate.read.open_piece import damage_named
 from tidegate.source.files.columns import joined
-from tidegate.source.files.reader import is_as_listed, open_listed
+from tidegate.source.files.reader import Listed, is_as_listed, open_listed
+from tidegate.source.files.side_by_side import side_by_side
+from tidegate.source.files.tails import tail_of
 from tidegate.source.words import first_few
+from tidegate.storage import is_object, silence_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from tidegate.physical import PhysicalRows
     from tidegate.source.files.formats import FolderFormat
     from tidegate.source.files.listing import ListedFile
-
-_THREADS = 2
-_FILES_PER_CALL = 64
-"""Submitting one file to a thread costs more than reading its footer."""
+    from tidegate.source.files.revision_folders import ListedFiles
 
 _MOST_KEPT = 100_000
 """Most files of which something is kept; others are read once more."""
 
 _FEW_CHUNKS = 256
 """Most column chunks of a footer in which bounds are looked up before they are asked for."""
-
-_Said = TypeVar("_Said")
 
 RawBounds = tuple[int | None, int | None]
 """The smallest and the largest stored number of a column; None: all is NULL."""
@@ -70,34 +67,63 @@ class FolderColumns:
     rows are needed."""
 
 
-def side_by_side(
-    files: Sequence[ListedFile], read: Callable[[ListedFile], _Said]
-) -> Iterator[_Said]:
-    """Read files in threads, many per call, and yield the results in their order."""
-    calls = [files[at : at + _FILES_PER_CALL] for at in range(0, len(files), _FILES_PER_CALL)]
-    with ThreadPoolExecutor(_THREADS) as pool:
-        for found in pool.map(lambda call: [read(file) for file in call], calls):
-            yield from found
-
-
 class Footers:
     """The footers of one directory: what was read for the columns is there for the plan.
 
     *Runs on:* the planner. *Failure:* nothing is written; what is not kept is read again.
     """
 
-    def __init__(self, root: str, format: FolderFormat) -> None:
+    def __init__(self, root: str, files: ListedFiles, format: FolderFormat) -> None:
         """Prepare.
 
         Args:
             root: the directory.
+            files: opens its files.
             format: of its files.
         """
         self._root = root
+        self._files = files
         self._format = format
         self._kept: dict[ListedFile, Footer] = {}
         self._schemas: dict[bytes, pa.Schema] = {}
         self._strange: dict[ListedFile, FileOfOtherColumns] = {}
+
+    def with_tail(self, file: ListedFile) -> ListedFile:
+        """Return a file that was just listed with the hash of its end, or of all of a text.
+
+        What its footer says is kept for the columns and the plan, as far as it can be read.
+
+        Returns:
+            Without the hash if it cannot be read, or has another length by now.
+
+        Raises:
+            StorageSilent: the file system or store does not answer now (Transient).
+        """
+        path = self._path(file)
+        try:
+            opened, found = self._files.open(path)
+            with opened:
+                if found.size != file.size:
+                    return file
+                tail = tail_of(opened, whole=not self._format.tells_rows)
+                listed = file._replace(tail=tail, tag=found.tag)
+                if self._format.tells_rows and len(self._kept) < _MOST_KEPT:
+                    self._keep(listed, opened)
+                return listed
+        except OSError as refused:
+            silent = silence_of(path, refused)
+            if silent is not None:
+                raise silent from refused
+            return file
+
+    def _keep(self, file: ListedFile, opened: pa.NativeFile) -> None:
+        opened.seek(0)
+        # What is wrong with a file is told when its columns are read.
+        with (
+            suppress(OSError, pa.ArrowException, TerminalError),
+            self._format.open(opened, file.path) as rows,
+        ):
+            self._kept[file] = self._footer(rows, None, self._path(file))
 
     def columns(self, files: Sequence[ListedFile], known: pa.Schema) -> FolderColumns:
         """Add the columns of files to those that are known; declared ones are all there are.
@@ -142,21 +168,27 @@ class Footers:
         if file in self._strange:
             raise self._strange[file]
         kept = self._kept.pop(file, None)
-        is_known = kept is not None and kept.tells(column)
-        if (
-            kept is not None
-            and is_known
-            and is_as_listed(self._path(file), file.size, file.modified)
-        ):
+        if kept is not None and kept.tells(column) and self._stands(file):
             return kept
         return self._read(file, column, pinned)
+
+    def _stands(self, file: ListedFile) -> bool:
+        """Return whether a file is as it was a moment ago.
+
+        A store is not asked, because each question is a request: who reads an object compares it.
+        """
+        return is_object(self._root) or self._is_as_listed(file)
+
+    def _is_as_listed(self, file: ListedFile) -> bool:
+        return is_as_listed(self._files.storage, self._path(file), file)
 
     def _told(
         self, files: Sequence[ListedFile], known: pa.Schema
     ) -> Iterator[tuple[str, pa.Schema | TerminalError]]:
         """Yield the path of each file with its columns, or with why its rows are not read."""
         names = dict.fromkeys(known.names)
-        for file, said in zip(files, side_by_side(files, self._schema), strict=True):
+        found = side_by_side(self._root, files, self._schema)
+        for file, said in zip(files, found, strict=True):
             if isinstance(said, TerminalError):
                 yield file.path, said
             elif names and said.names and names.keys().isdisjoint(said.names):
@@ -169,6 +201,9 @@ class Footers:
                 yield file.path, said
 
     def _schema(self, file: ListedFile) -> pa.Schema | TerminalError:
+        kept = self._kept.get(file)
+        if kept is not None:
+            return kept.schema
         try:
             footer = self._read(file, None)
         except TerminalError as unreadable:
@@ -180,21 +215,26 @@ class Footers:
     def _read(
         self, file: ListedFile, column: str | None, pinned: pa.Schema | None = None
     ) -> Footer:
-        path, (size, modified, tail) = self._path(file), file[1:]
-        if not self._format.tells_rows and is_as_listed(path, size, modified):
-            # A text would be hashed once more; whoever reads its rows does.
-            tail = ""
-        with open_listed(path, size, modified, tail, self._format, pinned) as opened:
-            schema = opened.schema
-            # Most files have equal ones.
-            schema = self._schemas.setdefault(schema.serialize().to_pybytes(), schema)
-            if isinstance(opened, StreamedRows):
-                with damage_named(path):
-                    return Footer(schema, opened.estimated_rows(), 0, {})
-            bounds = {} if column else _bounds_of_times(opened)
-            if column is not None and column in schema.names:
-                bounds[column] = _raw_bounds(opened, column)
-            return Footer(schema, opened.rows, len(opened.row_groups), bounds)
+        path, listed = self._path(file), Listed(*file[1:])
+        is_near_text = not (self._format.tells_rows or is_object(path))
+        if is_near_text and self._is_as_listed(file):
+            # A text would be hashed once more; whoever reads its rows does. Of an object the tag
+            # is compared.
+            listed = listed._replace(tail="")
+        with open_listed(self._files, path, listed, self._format, pinned) as opened:
+            return self._footer(opened, column, path)
+
+    def _footer(self, opened: PhysicalRows, column: str | None, path: str) -> Footer:
+        schema = opened.schema
+        # Most files have equal ones.
+        schema = self._schemas.setdefault(schema.serialize().to_pybytes(), schema)
+        if isinstance(opened, StreamedRows):
+            with damage_named(path):
+                return Footer(schema, opened.estimated_rows(), 0, {})
+        bounds = {} if column else _bounds_of_times(opened)
+        if column is not None and column in schema.names:
+            bounds[column] = _raw_bounds(opened, column)
+        return Footer(schema, opened.rows, len(opened.row_groups), bounds)
 
     def _path(self, file: ListedFile) -> str:
         return f"{self._root}/{file.path}"

@@ -30,14 +30,24 @@ class ListedFile(NamedTuple):
     tail: str = ""
     """Hash of the file's end, see `tails`; empty in listings of early versions, and if it could not
     be read."""
+    tag: str = ""
+    """Of an object, see `FileDetails`; empty on a disk."""
 
     def is_same(self, other: ListedFile) -> bool:
-        """Return whether a file is unchanged, by its content if that is known, else by its time."""
+        """Return whether a file is unchanged, by its content if that is known, else by its time.
+
+        Another tag alone is no change: a copy of a large object has another one.
+        """
         if self.size != other.size:
             return False
         if self.tail and other.tail:
             return self.tail == other.tail
-        return self.modified == other.modified
+        return self.stamp == other.stamp
+
+    @property
+    def stamp(self) -> tuple[int, int, str]:
+        """What a look tells without reading: as long as it is the same, so is the file."""
+        return (self.size, self.modified, self.tag)
 
     def __str__(self) -> str:
         moment = datetime.fromtimestamp(self.modified / 1e9, tz=UTC)
@@ -82,7 +92,7 @@ class Listing:
 
     @property
     def entries(self) -> list[list[Any]]:
-        """The files as they are stored: with a tail if it is known, with a word if they are gone.
+        """The files as they are stored: with tail and tag if known, with a word if they are gone.
 
         Without tails they are as early versions stored them, so that digests stay.
         """
@@ -93,8 +103,10 @@ class Listing:
         """Return the listing that `entries` describes."""
         found: tuple[list[ListedFile], list[ListedFile]] = ([], [])
         for path, size, modified, *rest in entries:
-            tail = next((item for item in rest if item != _GONE), "")
-            found[_GONE in rest].append(ListedFile(path, size, modified, tail))
+            tags = [item for item in rest if isinstance(item, list)]
+            tail = next((item for item in rest if item != _GONE and item not in tags), "")
+            tag = tags[0][0] if tags else ""
+            found[_GONE in rest].append(ListedFile(path, size, modified, tail, tag))
         return cls(tuple(found[0]), skipped, tuple(found[1]))
 
     @property
@@ -236,7 +248,8 @@ def _disturbed(
 
 
 def _entry(file: ListedFile) -> list[Any]:
-    return [file.path, file.size, file.modified, *([file.tail] if file.tail else [])]
+    tail, tag = [file.tail] if file.tail else [], [[file.tag]] if file.tag else []
+    return [file.path, file.size, file.modified, *tail, *tag]
 
 
 def _are_same(files: Sequence[ListedFile], others: Sequence[ListedFile]) -> bool:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import pyarrow as pa
 
@@ -15,6 +14,7 @@ from tidegate.errors import (
     SchemaIncompatible,
     SourceFileDamaged,
     SourceRowInvalid,
+    TidegateError,
 )
 from tidegate.model.ignored import Ignored
 from tidegate.model.partition import Partition
@@ -28,7 +28,6 @@ from tidegate.source.files.formats import PARQUET, format_of
 from tidegate.source.files.metadata import FileFacts, metadata_values
 from tidegate.source.files.other_formats import LONGEST, binary_format, other_format
 from tidegate.source.files.partition_values import parse_values
-from tidegate.source.files.revision_folders import place_of
 from tidegate.source.files.tails import tail_of
 from tidegate.source.named_columns import decode_schema, found_column, wanted_column
 from tidegate.source.projection import Projection, Projections
@@ -43,11 +42,14 @@ if TYPE_CHECKING:
     from tidegate.physical import PhysicalRows
     from tidegate.read.merge import ReadOptions
     from tidegate.source.files.formats import FolderFormat
+    from tidegate.source.files.listing import ListedFile
+    from tidegate.source.files.revision_folders import ListedFiles
+    from tidegate.storage import FileDetails, Storage
 
 
-MODIFIED, TAIL, PARTITION = "modified", "tail", "partition"
+MODIFIED, TAIL, TAG, PARTITION = "modified", "tail", "tag", "partition"
 """Details of a slice: the file's modification time in nanoseconds since 1970, the hash of its end
-if it was listed, and path values."""
+if it was listed, the tag of an object, and path values."""
 _HALF = 1 << 63
 _TITLES = {"parquet": "Parquet", "orc": "ORC", "avro": "Avro"}
 
@@ -55,7 +57,8 @@ _TITLES = {"parquet": "Parquet", "orc": "ORC", "avro": "Avro"}
 class FilesReader:
     """The `SliceReader` of one pin; one per process, used by one thread at a time."""
 
-    def __init__(self, pin: Pin, config: FilesSourceConfig) -> None:
+    def __init__(self, pin: Pin, config: FilesSourceConfig, files: ListedFiles) -> None:
+        self._files = files
         self._keys: Mapping[str, str] = config.partition_by
         self._default_name = config.default_partition_name
         self._format = format_of(config)
@@ -96,7 +99,7 @@ class FilesReader:
 
     def open(self, piece: Piece) -> PhysicalRows:
         """Open the piece's file; raises as `open_listed`."""
-        return open_slice(piece.slice, self._format, self.own)
+        return open_slice(self._files, piece.slice, self._format, self.own)
 
     def physical_columns(self, file_schema: pa.Schema) -> list[str]:
         """Return the columns that come from a file, without those of the path."""
@@ -120,7 +123,9 @@ class FilesReader:
         """Look at the piece's file; raises as `open` and `conform`."""
         if self._format.name != PARQUET.name:
             return None
-        with self.open(piece) as file:
+        listed = Listed.of(piece.slice)
+        place, opened = find_listed(self._files, piece.path, listed, self._format, self.own)
+        with opened as file:
             if not isinstance(file, ParquetRows):
                 return None
             names = self.physical_columns(file.schema)
@@ -129,7 +134,6 @@ class FilesReader:
             projection = self._project(file.schema, piece)
             if projection.passing != tuple(names):
                 return None
-            place = place_of(piece.path)
             return WholeFile(place, file.footer, projection.passing, projection.repeated)
 
     def check(self, piece: Piece, file_schema: pa.Schema) -> None:
@@ -183,9 +187,15 @@ class FilesReader:
 class FilesReading:
     """The `PinnedReading` of one directory."""
 
-    def __init__(self, config: FilesSourceConfig) -> None:
-        """Prepare."""
+    def __init__(self, config: FilesSourceConfig, files: ListedFiles) -> None:
+        """Prepare.
+
+        Args:
+            config: the pipeline's `source`.
+            files: opens its files.
+        """
         self._config = config
+        self._files = files
 
     def schema(self, pin: Pin) -> pa.Schema:
         """Return the schema of conformed batches."""
@@ -197,36 +207,51 @@ class FilesReading:
 
     def reader(self, pin: Pin) -> FilesReader:
         """Return the reading side."""
-        return FilesReader(pin, self._config)
+        return FilesReader(pin, self._config, self._files)
+
+
+class Listed(NamedTuple):
+    """What a listing says of a file, besides its path; see `ListedFile`."""
+
+    size: int
+    modified: int
+    tail: str = ""
+    tag: str = ""
+
+    @classmethod
+    def of(cls, slice: FileSlice) -> Self:
+        """Return what the listing of a slice's window said."""
+        details = slice.details
+        tail, tag = details.get(TAIL, ""), details.get(TAG, "")
+        return cls(slice.file_bytes, details[MODIFIED], tail, tag)
 
 
 def open_slice(
-    slice: FileSlice, format: FolderFormat = PARQUET, columns: pa.Schema | None = None
+    files: ListedFiles,
+    slice: FileSlice,
+    format: FolderFormat = PARQUET,
+    columns: pa.Schema | None = None,
 ) -> PhysicalRows:
     """Open the file of a slice; raises as `open_listed`."""
-    details = slice.details
-    listed = (slice.file_bytes, details[MODIFIED], details.get(TAIL, ""))
-    return open_listed(slice.path, *listed, format, columns)
+    return open_listed(files, slice.path, Listed.of(slice), format, columns)
 
 
 def open_listed(
+    files: ListedFiles,
     path: str,
-    length: int,
-    modified: int,
-    tail: str,
+    listed: Listed,
     format: FolderFormat = PARQUET,
     columns: pa.Schema | None = None,
 ) -> PhysicalRows:
     """Open a file that a listing names and compare it with the listing.
 
     A file whose end was listed is compared by it, whatever its time: it may have been touched, or
-    rewritten with its time kept.
+    rewritten with its time kept. An object that has its tag is the same one.
 
     Args:
+        files: opens them.
         path: of the file.
-        length: bytes that it had.
-        modified: when it was written, in nanoseconds since 1970.
-        tail: the hash of its end; empty if only its time is known.
+        listed: what the listing says of it.
         format: of the files of the folder.
         columns: the types of columns, for files that do not tell them.
 
@@ -236,12 +261,21 @@ def open_listed(
         FileOfOtherFormat: it has another format.
         SourceFileDamaged: it has no footer, or may not be read.
         SourceRowInvalid: its first rows are no rows.
-        StorageSilent: the file system does not answer now (Transient).
+        StorageSilent: the file system or store does not answer now (Transient).
     """
+    return find_listed(files, path, listed, format, columns)[1]
+
+
+def find_listed(
+    files: ListedFiles,
+    path: str,
+    listed: Listed,
+    format: FolderFormat,
+    columns: pa.Schema | None,
+) -> tuple[str, PhysicalRows]:
+    """Open a file as `open_listed`, and return where it stands as well."""
     try:
-        place = place_of(path)
-        file = pa.OSFile(place)
-        written = _as_listed(Path(place).stat().st_mtime_ns)
+        file, found = files.open(path)
     except FileNotFoundError as gone:
         raise ListedFileGone(path=path) from gone
     except OSError as refused:
@@ -249,15 +283,18 @@ def open_listed(
             silence_of(path, refused) or SourceFileDamaged(path=path, problem=str(refused))
         ) from refused
     try:
-        whole = not format.tells_rows
-        difference = _difference(file, length, modified, written, _Tail(tail, whole))
+        difference = _difference(file, listed, found, whole=not format.tells_rows)
         if difference is None:
             _refuse_other_format(path, file, format)
             file.seek(0)
-            return format.open(file, path, columns)
+            return found.path, format.open(file, path, columns)
+    except FileNotFoundError as gone:
+        # Another object has its name, or none, since it was opened.
+        file.close()
+        raise ListedFileGone(path=path) from gone
     except (pa.ArrowException, OSError) as broken:
         file.close()
-        raise (silence_of(path, broken) or _unreadable(path, broken, format)) from broken
+        raise (silence_of(path, broken) or _unreadable(files, path, broken, format)) from broken
     file.close()
     raise ListedFileChanged(path=path, problem=difference)
 
@@ -271,7 +308,9 @@ def _refuse_other_format(path: str, file: pa.NativeFile, format: FolderFormat) -
             raise FileOfOtherFormat(path=path, problem=f"one of format {other}", format=format.name)
 
 
-def _unreadable(path: str, broken: Exception, format: FolderFormat) -> SourceFileDamaged:
+def _unreadable(
+    files: ListedFiles, path: str, broken: Exception, format: FolderFormat
+) -> SourceFileDamaged:
     """Return what is wrong with a file that has no footer: its format, or its content."""
     if isinstance(broken, InvalidRow):
         problem = SourceRowInvalid.said(broken.row, broken.column, broken.problem)
@@ -279,7 +318,7 @@ def _unreadable(path: str, broken: Exception, format: FolderFormat) -> SourceFil
     if not format.tells_rows:
         return SourceFileDamaged(path=path, problem=str(broken))
     try:
-        with Path(path).open("rb") as file:
+        with files.open(path)[0] as file:
             other = other_format(path, file.read(LONGEST), format.name)
     except OSError:
         other = None
@@ -289,36 +328,45 @@ def _unreadable(path: str, broken: Exception, format: FolderFormat) -> SourceFil
     return SourceFileDamaged(path=path, problem=f"no {name} footer: {broken}")
 
 
-class _Tail(NamedTuple):
-    digest: str
-    whole: bool
-    """Whether it is one of the whole file."""
-
-
 def _difference(
-    file: pa.NativeFile, length: int, modified: int, written: int, tail: _Tail
+    file: pa.NativeFile, listed: Listed, found: FileDetails, *, whole: bool
 ) -> str | None:
-    """Return how an open file differs from what was listed; None if it does not."""
-    found = file.size()
-    if found != length:
-        return f"{length} bytes, found {found}"
-    if tail.digest:
-        if tail_of(file, whole=tail.whole) == tail.digest:
-            return None
-        if written == modified:
-            return f"what was written at {_moment(modified)}, found other content of that time"
-    elif written == modified:
+    """Return how an open file differs from what was listed; None if it does not.
+
+    Args:
+        file: as it was opened.
+        listed: what the listing says.
+        found: what is known of the open file.
+        whole: whether all of a file is hashed.
+    """
+    if found.size != listed.size:
+        return f"{listed.size} bytes, found {found.size}"
+    if listed.tag and found.tag == listed.tag:
         return None
-    return f"what was written at {_moment(modified)}, found what was written at {_moment(written)}"
+    written = _as_listed(found.modified)
+    is_of_then = written == listed.modified and found.tag == listed.tag
+    if listed.tail:
+        if tail_of(file, whole=whole) == listed.tail:
+            return None
+        if written == listed.modified:
+            moment = _moment(listed.modified)
+            return f"what was written at {moment}, found other content of that time"
+    elif is_of_then:
+        return None
+    now, then = _moment(written), _moment(listed.modified)
+    return f"what was written at {then}, found what was written at {now}"
 
 
-def is_as_listed(path: str, length: int, modified: int) -> bool:
+def is_as_listed(storage: Storage, path: str, listed: ListedFile) -> bool:
     """Return whether a file stands as a listing names it; opens nothing."""
     try:
-        found = Path(path).stat()
-    except OSError:
+        found = storage.details(path)
+    except TidegateError:
+        # Opening it tells what is wrong.
         return False
-    return found.st_size == length and _as_listed(found.st_mtime_ns) == modified
+    if found is None:
+        return False
+    return (found.size, _as_listed(found.modified), found.tag) == listed.stamp
 
 
 def _as_listed(nanoseconds: int) -> int:

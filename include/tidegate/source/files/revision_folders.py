@@ -7,27 +7,69 @@ of them stands.
 
 from __future__ import annotations
 
-import os
+import contextlib
+from typing import TYPE_CHECKING
 
+from tidegate.errors import StorageDenied
 from tidegate.model.revision_folder import REVISIONS, revision_of
 
+if TYPE_CHECKING:
+    import pyarrow as pa
 
-def revision_folders(folder: str) -> list[str]:
+    from tidegate.source.files.folder_view import FolderView
+    from tidegate.storage import FileDetails, Storage
+
+
+def revision_folders(names: FolderView | Storage, folder: str) -> list[str]:
     """Return the directories of the revisions of a partition, those of the newest first."""
     place = f"{folder}/{REVISIONS}"
     try:
-        with os.scandir(place) as entries:
-            found = [f"{place}/{entry.name}" for entry in entries]
-    except (FileNotFoundError, NotADirectoryError):
-        return []
+        found = [f"{place}/{home}" for home in names.list_names(place)]
+    except StorageDenied as denied:
+        if isinstance(denied.__cause__, NotADirectoryError):
+            return []
+        raise
     numbered = [(number, path) for path in found if (number := revision_of(path)) is not None]
     return [path for _, path in sorted(numbered, reverse=True)]
 
 
-def place_of(path: str) -> str:
-    """Return where a listed file is now; the path itself if it is nowhere."""
-    if os.path.lexists(path):
-        return path
-    folder, _, name = path.rpartition("/")
-    places = (f"{revision}/{name}" for revision in revision_folders(folder))
-    return next(filter(os.path.lexists, places), path)
+class ListedFiles:
+    """Opens files that listings name, wherever they stand.
+
+    It remembers which directories have revisions, and what these have: most files are opened by
+    their own path, and the others without a look at their directories each.
+    """
+
+    def __init__(self, storage: Storage) -> None:
+        """Prepare.
+
+        Args:
+            storage: of the files.
+        """
+        self.storage = storage
+        self._places: dict[str, dict[str, str]] = {}
+        """Directory of a partition → name of a file → its path in the newest revision with it."""
+
+    def open(self, path: str) -> tuple[pa.NativeFile, FileDetails]:
+        """Open a file; what is known of it has the path at which it stands.
+
+        Raises:
+            OSError: it cannot be read; a `FileNotFoundError` if it stands nowhere.
+        """
+        folder, _, name = path.rpartition("/")
+        with contextlib.suppress(FileNotFoundError):
+            return self.storage.open_with_details(self._places.get(folder, {}).get(name, path))
+        self._places[folder] = self._found(folder)
+        return self.storage.open_with_details(self._places[folder].get(name, path))
+
+    def _found(self, folder: str) -> dict[str, str]:
+        homes = revision_folders(self.storage, folder)
+        if not homes:
+            return {}
+        place = f"{folder}/{REVISIONS}"
+        # At once: each look at a directory of a store is a request.
+        paths = [f"{place}/{name}" for name in self.storage.list_files(place)]
+        order = {home: number for number, home in enumerate(reversed(homes))}
+        standing = [path for path in paths if path.rpartition("/")[0] in order]
+        standing.sort(key=lambda path: order[path.rpartition("/")[0]])
+        return {path.rpartition("/")[2]: path for path in standing}

@@ -10,10 +10,10 @@ from tidegate.model.file_slice import FileSlice
 from tidegate.model.partition import DEFAULT_NAME, HIVE_DEFAULT_NAME, Partition
 from tidegate.model.plan import WHOLE_FILE, Piece
 from tidegate.source.event_bounds import EventUnit
-from tidegate.source.files.footers import side_by_side
 from tidegate.source.files.metadata import FileFacts
 from tidegate.source.files.pruning import PartitionPruning
-from tidegate.source.files.reader import MODIFIED, PARTITION, TAIL, open_slice
+from tidegate.source.files.reader import MODIFIED, PARTITION, TAG, TAIL, open_slice
+from tidegate.source.files.side_by_side import side_by_side
 from tidegate.source.slicing import NarrowFile, Units
 from tidegate.source.words import counted, first_few
 
@@ -133,7 +133,7 @@ class ListingSlicing:
 
     def row_groups(self, piece: Piece) -> tuple[RowGroup, ...]:
         """Read the row groups of a file."""
-        with open_slice(piece.slice, self._folder.format) as file:
+        with open_slice(self._folder.files, piece.slice, self._folder.format) as file:
             return file.row_groups
 
     def replaced_columns(self, pin: Pin) -> tuple[str, ...]:
@@ -174,7 +174,9 @@ class ListingSlicing:
         pieces: list[Piece] = []
         for at in range(0, len(listed), max(step, 1)):
             found = side_by_side(
-                listed[at : at + step], lambda file: self._piece(file, partitions[file], checked)
+                self._folder.root,
+                listed[at : at + step],
+                lambda file: self._piece(file, partitions[file], checked),
             )
             pieces += [piece for piece in found if piece.rows > 0]
             if enough is not None and sum(piece.rows for piece in pieces) >= enough:
@@ -247,7 +249,8 @@ class ListingSlicing:
 def _details(file: ListedFile, partition: Partition) -> dict[str, Any]:
     """Return what a task needs to know of a file; as early versions did, if its end is unknown."""
     tail = {TAIL: file.tail} if file.tail else {}
-    return {MODIFIED: file.modified, **tail, PARTITION: dict(partition.values)}
+    tag = {TAG: file.tag} if file.tag else {}
+    return {MODIFIED: file.modified, **tail, **tag, PARTITION: dict(partition.values)}
 
 
 def _read_anew(change: ListingDifference, *, refused: bool) -> Iterator[str]:

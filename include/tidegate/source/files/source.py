@@ -36,13 +36,13 @@ class FilesSource:
 
         Args:
             config: the pipeline's `source`.
-            storage: where listings are kept.
+            storage: of the files, and where listings are kept.
             listings_root: their directory; None keeps them in memory.
             extra_columns: columns that a filter needs besides `read.columns`, read at the end.
         """
         self._folder = Folder(config, storage, listings_root)
         self.timeline = ListingTimeline(self._folder, extra_columns)
-        self.reading = FilesReading(config)
+        self.reading = FilesReading(config, self._folder.files)
         self.slicing = ListingSlicing(self._folder, self.reading)
         self.kept = KeptListings(self._folder, self.slicing)
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidegate.config import source_meant_by, tables_around, tables_marked_by
 from tidegate.errors import FolderOfTable
 from tidegate.errors.commands import command
 from tidegate.source.words import first_few
+from tidegate.storage import above, is_object
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
+
+    from tidegate.source.files.folder_view import FolderView
 
 _PLAIN_FILES = (
     "To read plain files beside tables, set `source.path_regex` to an expression that only their "
@@ -19,26 +21,32 @@ _PLAIN_FILES = (
 )
 
 
-def refuse_inside_of_table(root: str) -> None:
+def refuse_inside_of_table(root: str, real: str, names: FolderView) -> None:
     """Check that a folder is neither a table nor in one.
+
+    Args:
+        root: the folder, as the pipeline file names it.
+        real: the folder, with links resolved.
+        names: of what it and those above it have.
 
     Raises:
         FolderOfTable: it is.
     """
-    around = tables_around(Path(root).resolve())
+    around = tables_around((real, *above(real)), names)
     if around:
         kind, folder = around[0]
         raise FolderOfTable(source=root, tables=_said(folder, kind), remedy=_remedy({folder: kind}))
 
 
-def kind_of_folder(names: Collection[str], folder: str) -> str | None:
+def kind_of_folder(found: Collection[str], folder: str, names: FolderView) -> str | None:
     """Return the kind of table to which the files of a folder belong; None for plain files.
 
     Args:
-        names: of everything in the folder.
+        found: the names of everything in the folder.
         folder: its path.
+        names: of what it has.
     """
-    return next(iter(tables_marked_by(names, Path(folder))), None)
+    return next(iter(tables_marked_by(found, folder, names)), None)
 
 
 def refuse_tables_below(root: str, tables: Mapping[str, str]) -> None:
@@ -58,11 +66,16 @@ def refuse_tables_below(root: str, tables: Mapping[str, str]) -> None:
 
 
 def _said(folder: str, kind: str) -> str:
-    part = "" if _is_whole(folder, kind) else "a part of "
+    part = "" if is_object(folder) or _is_whole(folder, kind) else "a part of "
     return f"{part}a table of kind {kind} in {folder}"
 
 
 def _remedy(tables: Mapping[str, str]) -> str:
+    if any(map(is_object, tables)):
+        return (
+            "Read an Iceberg table in a store by its catalog (`source.kind: iceberg` with "
+            "`source.catalog` and `source.table`), and a Hudi table where its files are mounted."
+        )
     whole = [folder for folder, kind in sorted(tables.items()) if _is_whole(folder, kind)]
     if not whole:
         return "Name the folder of the whole table in place of one of its partitions."

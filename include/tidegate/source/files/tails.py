@@ -10,13 +10,10 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
-from tidegate.source.files.revision_folders import place_of
-from tidegate.storage import silence_of
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    import pyarrow as pa
 
     from tidegate.source.files.listing import ListedFile
 
@@ -24,7 +21,8 @@ _LEAST_BYTES = 64 << 10
 """Read of each file: smaller ones are compared whole, because equal footers say least of them."""
 _DIGITS = 16
 _MAGIC = (b"PAR1", b"PARE")
-_CHUNK_BYTES = 1 << 20
+_CHUNK_BYTES = 8 << 20
+"""Each is a request to a store."""
 _END = 8
 """Bytes after the footer: its length and the magic word."""
 
@@ -53,26 +51,6 @@ def tail_of(file: pa.NativeFile, *, whole: bool = False) -> str:
     return hashlib.sha256(last).hexdigest()[:_DIGITS]
 
 
-def listed_tail(root: str, file: ListedFile, *, whole: bool = False) -> str:
-    """Hash the end of a file that was just listed, or all of it.
-
-    Returns:
-        The hash; empty if the file cannot be read, or has another length by now.
-
-    Raises:
-        StorageSilent: the file system does not answer now (Transient).
-    """
-    path = place_of(f"{root}/{file.path}")
-    try:
-        with pa.OSFile(path) as opened:
-            return tail_of(opened, whole=whole) if opened.size() == file.size else ""
-    except OSError as refused:
-        silent = silence_of(path, refused)
-        if silent is not None:
-            raise silent from refused
-        return ""
-
-
 def listed_before(
     file: ListedFile, taken: Mapping[str, ListedFile], newest: Mapping[str, ListedFile]
 ) -> ListedFile | None:
@@ -84,12 +62,10 @@ def listed_before(
         newest: files of the last listing by path.
 
     Returns:
-        None if its end has to be read: its length or time changed since, or it was not taken in.
-        That it has the same time at two looks would not prove that nothing else was written.
+        None if its end has to be read: its stamp changed since, or it was not taken in. That it has
+        the same time at two looks would not prove that nothing else was written; the same tag does.
     """
     known = (earlier[file.path] for earlier in (taken, newest) if file.path in earlier)
-    if file.path not in taken:
+    if file.path not in taken and not file.tag:
         return None
-    return next(
-        (one for one in known if (one.size, one.modified) == (file.size, file.modified)), None
-    )
+    return next((one for one in known if one.stamp == file.stamp), None)

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import os
+import functools
 import posixpath
 import re
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pyarrow import fs
-
 from tidegate.errors import (
-    FolderNotFound,
     MarkedFileWrong,
     PartitionPathInvalid,
     PartitionValueInvalid,
@@ -24,23 +19,32 @@ from tidegate.errors import (
 from tidegate.model.marker import marked_files
 from tidegate.model.partition import Partition
 from tidegate.model.revision_folder import REVISIONS
+from tidegate.source.files.disk_folder import DiskFolder
 from tidegate.source.files.listing import ListedFile, Listing
 from tidegate.source.files.partition_values import parse_values
 from tidegate.source.files.revision_folders import revision_folders
+from tidegate.source.files.side_by_side import side_by_side
+from tidegate.source.files.store_folder import StoreFolder
 from tidegate.source.files.tables import (
     kind_of_folder,
     refuse_inside_of_table,
     refuse_tables_below,
 )
+from tidegate.storage import is_object, nanoseconds
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Collection, Mapping, Sequence
+    from datetime import datetime
 
     from tidegate.config import FilesSourceConfig
+    from tidegate.errors import TidegateError
+    from tidegate.source.files.folder_view import FolderView, Seen
+    from tidegate.storage import Storage
 
 
 @dataclass
 class _Walk:
+    storage: Storage
     root: str
     keys: Mapping[str, str]
     default_name: str
@@ -56,11 +60,19 @@ class _Walk:
     skipped: list[str] = field(default_factory=list)
     tables: dict[str, str] = field(default_factory=dict)
     """Folder → kind, of tables with files that would be read."""
-    places: list[str] = field(default_factory=list)
-    """The places that are read: the root and the targets of links, with links resolved."""
 
-    def __post_init__(self) -> None:
-        self.places.append(os.path.realpath(self.root))
+    @functools.cached_property
+    def view(self) -> FolderView:
+        """The folder as it is now."""
+        seen: type[StoreFolder | DiskFolder] = StoreFolder if is_object(self.root) else DiskFolder
+        return seen(self.storage, self.root, self._refuse)
+
+    @functools.cached_property
+    def ahead(self) -> dict[str, bytes | None]:
+        """The markers of a folder in a store, which are read side by side; each is used once."""
+        names = self.view.known(self.marker) if self.marker else []
+        paths = [f"{self.root}/{name}" for name in names]
+        return dict(zip(paths, side_by_side(self.root, paths, self._read), strict=True))
 
     def visit(
         self,
@@ -79,27 +91,25 @@ class _Walk:
             is_complete: whether the marker of another engine stands above it.
         """
         place = f"{self.root}/{folder}".rstrip("/")
-        links = self._links(place, folder)
-        entries = sorted(self._entries(place, folder), key=lambda item: item[0])
+        is_complete, listed, entries = self._marked(folder, is_complete=is_complete)
         if table is None:
-            kind = kind_of_folder({name for name, _ in entries}, place)
+            kind = kind_of_folder({entry.name for entry in entries}, place, self.view)
             table = (place, kind) if kind else None
-        if any(name == REVISIONS for name, _ in entries):
+        if any(entry.name == REVISIONS and entry.is_directory for entry in entries):
             self._visit_revisions(folder, depth)
-        is_complete, listed = self._marked(place, is_complete=is_complete)
-        for name, entry in entries:
-            if name.startswith(("_", ".")):
+        for entry in entries:
+            if entry.name.startswith(("_", ".")):
                 continue
-            path = f"{folder}/{name}".lstrip("/")
-            if name in links and self._leads_back(path):
-                self.skipped.append(path)
-            elif entry.type == fs.FileType.Directory:
+            path = f"{folder}/{entry.name}".lstrip("/")
+            if entry.is_link and self._leads_back(path):
+                continue
+            if entry.is_directory:
                 if not self.keys or self._is_good(path, depth + 1):
                     self.visit(path, depth + 1, table, is_complete=is_complete)
             elif listed is None and not is_complete:
                 self.unmarked.append(folder)
-            elif (listed is None or name in listed) and self._is_wanted(entry, path, depth):
-                self.files.append(ListedFile(path, entry.size, entry.mtime_ns))
+            elif (listed is None or entry.name in listed) and self._is_wanted(entry, path, depth):
+                self.files.append(_listed(path, entry))
                 self.tables.update([table] if table else ())
 
     def _visit_revisions(self, folder: str, depth: int) -> None:
@@ -108,155 +118,136 @@ class _Walk:
         Raises:
             RevisionsUnmarked: no marker is required, which alone tells the directory that counts.
         """
-        homes = revision_folders(f"{self.root}/{folder}".rstrip("/"))
+        homes = revision_folders(self.view, f"{self.root}/{folder}".rstrip("/"))
         if homes and self.marker is None:
             raise RevisionsUnmarked(source=self.root, folder=posixpath.dirname(homes[0]))
         for home in homes:
-            _, listed = self._marked(home, is_complete=False)
+            inside = home.removeprefix(self.root).lstrip("/")
+            _, listed, entries = self._marked(inside, is_complete=False)
             if listed is None:
                 continue
-            for name, entry in sorted(self._entries(home, folder), key=lambda item: item[0]):
-                path = f"{folder}/{name}".lstrip("/")
-                if name in listed and self._is_wanted(entry, path, depth):
-                    self.files.append(ListedFile(path, entry.size, entry.mtime_ns))
+            for entry in entries:
+                path = f"{folder}/{entry.name}".lstrip("/")
+                if entry.name in listed and self._is_wanted(entry, path, depth):
+                    self.files.append(_listed(path, entry))
             return
         if homes:
             self.unmarked.append(folder)
 
-    def _marked(self, place: str, *, is_complete: bool) -> tuple[bool, Collection[str] | None]:
+    def _marked(
+        self, folder: str, *, is_complete: bool
+    ) -> tuple[bool, Collection[str] | None, list[Seen]]:
         """Return whether all files of a directory and below count, else which of its own do.
 
-        A commit retracts the marker before it changes anything, and writes it last.
+        A commit retracts the marker before it changes anything, and writes it last. So the marker
+        is read before the directory, as far as a store does not list everything at once.
+
+        Returns:
+            The third is what the directory has.
 
         Raises:
             MarkerInvalid: it is a damaged one of Tidegate.
             MarkedFileWrong: a file is not as the standing marker lists it.
         """
         if self.marker is None:
-            return True, None
-        marker = Path(place) / self.marker
+            return True, None, self.view.entries(folder)
+        marker = f"{self.root}/{folder}".rstrip("/") + f"/{self.marker}"
         content = self._standing(marker)
+        entries = self.view.entries(folder)
         if content is None:
-            return is_complete, None
-        listed = marked_files(str(marker), content)
+            return is_complete, None, entries
+        listed = marked_files(marker, content)
         if listed is None:
-            return True, None
-        for name, length in listed.items():
-            (found,) = _FILES.get_file_info([f"{place}/{name}"])
-            if found.type != fs.FileType.File or found.size != length:
-                if self._standing(marker) != content:
-                    return False, None
-                raise MarkedFileWrong(
-                    path=f"{place}/{name}",
-                    marker=str(marker),
-                    expected=f"{length} bytes",
-                    found="no file" if found.size is None else f"{found.size} bytes",
-                )
-        return False, listed.keys()
+            return True, None, entries
+        if _wrong(listed, entries):
+            # A commit may have come between the marker and what was listed.
+            self.view.look_again(folder)
+            if self._standing(marker) != content:
+                return False, None, entries
+            entries = self.view.entries(folder)
+        for name, found in _wrong(listed, entries).items():
+            raise MarkedFileWrong(
+                path=f"{posixpath.dirname(marker)}/{name}",
+                marker=marker,
+                expected=f"{listed[name]} bytes",
+                found="no file" if found is None else f"{found} bytes",
+            )
+        return False, listed.keys(), entries
 
-    def _standing(self, marker: Path) -> bytes | None:
-        """Read a marker; None if there is none, or none before the time that is looked at."""
+    def _standing(self, marker: str) -> bytes | None:
+        """Return a marker; None if there is none, or none before the time that is looked at."""
+        return self.ahead.pop(marker) if marker in self.ahead else self._read(marker)
+
+    def _read(self, marker: str) -> bytes | None:
+        if not self.view.exists(marker):
+            return None
         try:
-            written = datetime.fromtimestamp(marker.stat().st_mtime, UTC)
-            if self.until is not None and written >= self.until:
-                return None
-            return marker.read_bytes()
+            file, found = self.storage.open_with_details(marker)
         except FileNotFoundError:
             return None
-
-    def _entries(self, place: str, folder: str) -> Iterator[tuple[str, fs.FileInfo]]:
-        """List one directory by name: which of two links to one place is followed depends on it."""
-        for entry in _FILES.get_file_info(fs.FileSelector(place)):
-            try:
-                yield entry.base_name, entry
-            except UnicodeDecodeError as unreadable:
-                self._refuse_name(folder, unreadable)
-
-    def _links(self, place: str, folder: str) -> set[str]:
-        """Name the links in a directory.
-
-        Those that lead to nothing, as to what is not mounted, are named here: Arrow passes them by.
-
-        Raises:
-            SourceUnreachable: there is one, and `on_bad_path` says to fail (Transient).
-        """
-        with os.scandir(place) as entries:
-            links = {entry.name: entry.path for entry in entries if entry.is_symlink()}
-        lost = [
-            name
-            for name, link in links.items()
-            if not name.startswith(("_", ".")) and not Path(link).exists()
-        ]
-        for name in sorted(lost):
-            path = f"{folder}/{name}".lstrip("/")
-            if not self.skip_bad:
-                problem = f"the link '{path}' leads to nothing"
-                raise SourceUnreachable(source=self.root, problem=problem)
-            self.skipped.append(path)
-        return set(links)
+        with file:
+            if self.until is not None and found.modified >= nanoseconds(self.until):
+                return None
+            return bytes(file.read())
 
     def _leads_back(self, path: str) -> bool:
         """Return whether a link leads to what is read already; others are followed."""
-        place = os.path.realpath(f"{self.root}/{path}")
-        if not any(_overlap(place, known) for known in self.places):
-            self.places.append(place)
-            return False
-        if not self.skip_bad:
-            raise SourceReadTwice(source=self.root, path=path, place=place)
-        return True
+        place = self.view.known_place(path)
+        if place is not None:
+            self._refuse(path, SourceReadTwice(source=self.root, path=path, place=place))
+        return place is not None
 
-    def _refuse_name(self, folder: str, unreadable: UnicodeDecodeError) -> None:
-        problem = f"the name {unreadable.object!r} below '{folder or '.'}' is not UTF-8"
-        if not self.skip_bad:
-            raise SourceUnreachable(source=self.root, problem=problem) from unreadable
-        self.skipped.append(f"{folder}/{unreadable.object!r}".lstrip("/"))
-
-    def _is_wanted(self, entry: fs.FileInfo, path: str, depth: int) -> bool:
-        if entry.type != fs.FileType.File or entry.size == 0:
+    def _is_wanted(self, entry: Seen, path: str, depth: int) -> bool:
+        if not entry.is_file or entry.size == 0:
             return False
         if self.pattern and not self.pattern.fullmatch(f"{self.root}/{path}"):
             return False
-        folder = path.rpartition("/")[0]
-        return depth == len(self.keys) or not self.keys or self._refuse(folder, self._expected)
+        if depth == len(self.keys) or not self.keys:
+            return True
+        self._refuse_path(path.rpartition("/")[0])
+        return False
 
     def _is_good(self, path: str, depth: int) -> bool:
         """Check a directory at a partition level (PC-R03)."""
         if depth > len(self.keys):
-            return self._refuse(path, self._expected)
+            self._refuse_path(path)
+            return False
         try:
             partition = Partition.parse(path, tuple(self.keys)[:depth], self.default_name)
             parse_values(partition, self.keys, self.default_name, path)
-        except (PartitionPathInvalid, PartitionValueInvalid):
-            if not self.skip_bad:
-                raise
-            self.skipped.append(path)
+        except (PartitionPathInvalid, PartitionValueInvalid) as invalid:
+            self._refuse(path, invalid)
             return False
         return True
 
-    def _refuse(self, path: str, expected: str) -> bool:
+    def _refuse_path(self, path: str) -> None:
+        expected = "/".join(f"{key}=…" for key in self.keys)
+        self._refuse(path, PartitionPathInvalid(path=path or self.root, expected=expected))
+
+    def _refuse(self, path: str, error: TidegateError) -> None:
         if not self.skip_bad:
-            raise PartitionPathInvalid(path=path or self.root, expected=expected)
+            raise error
         self.skipped.append(path)
-        return False
-
-    @property
-    def _expected(self) -> str:
-        return "/".join(f"{key}=…" for key in self.keys)
 
 
-def _overlap(one: str, other: str) -> bool:
-    """Return whether two places are the same, or one contains the other."""
-    return f"{one}/".startswith(f"{other}/") or f"{other}/".startswith(f"{one}/")
+def _listed(path: str, entry: Seen) -> ListedFile:
+    return ListedFile(path, entry.size, entry.modified, tag=entry.tag)
 
 
-_FILES = fs.LocalFileSystem()
+def _wrong(listed: Mapping[str, int], entries: Sequence[Seen]) -> dict[str, int | None]:
+    """Return the files that are not as a marker lists them, with the sizes that they have."""
+    sizes = {entry.name: entry.size for entry in entries if entry.is_file}
+    return {name: sizes.get(name) for name, size in listed.items() if sizes.get(name) != size}
 
 
-def list_directory(config: FilesSourceConfig, until: datetime | None = None) -> Listing:
+def list_directory(
+    config: FilesSourceConfig, storage: Storage, until: datetime | None = None
+) -> Listing:
     """List the source's files, sorted by path.
 
     Args:
         config: the pipeline's `source`.
+        storage: of the files.
         until: markers that were written at this time or later do not count yet.
 
     Raises:
@@ -270,9 +261,12 @@ def list_directory(config: FilesSourceConfig, until: datetime | None = None) -> 
         RevisionsUnmarked: the files are those of revisions, and no marker is required.
         PartitionPathInvalid, PartitionValueInvalid: a directory at a partition level does not match
             `partition_by`, and `on_bad_path` says `fail`.
+        StoreSilent, StoreDenied, CredentialsMissing, CredentialsExpired, BucketMissing: a store
+            does not list it.
     """
     root = str(config.path).rstrip("/")
     walk = _Walk(
+        storage=storage,
         root=root,
         keys=config.partition_by,
         default_name=config.default_partition_name,
@@ -282,12 +276,8 @@ def list_directory(config: FilesSourceConfig, until: datetime | None = None) -> 
         until=until,
     )
     try:
-        found = _FILES.get_file_info(root).type
-        if found != fs.FileType.Directory:
-            is_file = found == fs.FileType.File
-            problem = "that is a file, no directory" if is_file else "no directory there"
-            raise FolderNotFound(source=root, problem=problem)
-        refuse_inside_of_table(root)
+        walk.view.check()
+        refuse_inside_of_table(root, storage.real_path(root), walk.view)
         walk.visit("", 0)
     except OSError as refused:
         raise SourceUnreachable(source=root, problem=str(refused)) from refused

@@ -46,7 +46,11 @@ def lacking_in_deletes(config: HudiSourceConfig, columns: Collection[str]) -> tu
     return tuple(sorted({*columns}.difference(table.key_fields, of_folders, _OF_DELETES)))
 
 
-def overlooked(config: HudiSourceConfig, partitioning: Collection[str]) -> tuple[str, ...]:
+def overlooked(
+    config: HudiSourceConfig,
+    storage: Storage,  # noqa: ARG001 (the table is read where it is mounted)
+    partitioning: Collection[str],
+) -> tuple[str, ...]:
     """Return a note if rows of deletes will not have the columns that partition the target."""
     missing = lacking_in_deletes(config, partitioning)
     if not missing:
@@ -59,7 +63,7 @@ def overlooked(config: HudiSourceConfig, partitioning: Collection[str]) -> tuple
     )
 
 
-def guessed_options(config: HudiSourceConfig) -> Mapping[str, Any]:
+def guessed_options(config: HudiSourceConfig, storage: Storage) -> Mapping[str, Any]:
     """Return the mode whose rows can be published without a merge by key."""
-    del config
+    del config, storage
     return {"read": {"mode": "snapshot"}}

@@ -33,13 +33,17 @@ def lacking_in_deletes(config: IcebergSourceConfig, columns: Collection[str]) ->
     return ()
 
 
-def overlooked(config: IcebergSourceConfig, partitioning: Collection[str]) -> tuple[str, ...]:
+def overlooked(
+    config: IcebergSourceConfig,
+    storage: Storage,
+    partitioning: Collection[str],
+) -> tuple[str, ...]:
     """Return nothing: the table's metadata has all of its columns."""
-    del config, partitioning
+    del config, storage, partitioning
     return ()
 
 
-def guessed_options(config: IcebergSourceConfig) -> Mapping[str, Any]:
+def guessed_options(config: IcebergSourceConfig, storage: Storage) -> Mapping[str, Any]:
     """Return nothing: the name of a table is enough."""
-    del config
+    del config, storage
     return {}

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tidegate.model.plan import Piece, Pin
-    from tidegate.physical import ParquetRows
+    from tidegate.storage import FileDetails
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 AT = datetime(2026, 3, 1, tzinfo=UTC)
@@ -48,13 +48,13 @@ def root(tmp_path: Path) -> Path:
 @pytest.fixture
 def opened(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     counts: Counter[str] = Counter()
-    really = footers.open_listed
+    really = LocalStorage.open_with_details
 
-    def open_listed(path: str, *listed: Any) -> ParquetRows:
+    def counting(storage: LocalStorage, path: str) -> tuple[pa.NativeFile, FileDetails]:
         counts[path.rpartition("/")[2]] += 1
-        return really(path, *listed)
+        return really(storage, path)
 
-    monkeypatch.setattr(footers, "open_listed", open_listed)
+    monkeypatch.setattr(LocalStorage, "open_with_details", counting)
     return counts
 
 
@@ -143,7 +143,7 @@ def test_no_more_footers_are_kept_than_are_allowed(
 
     planned(source, source.timeline.pin(NOW), "at")
 
-    assert sorted(opened.values()) == [1, 2, 2, 2]
+    assert sorted(opened.values()) == [1, 3, 3, 3]
 
 
 @pytest.mark.parametrize("event", ["gone", "changed"])

@@ -12,11 +12,15 @@ import pytest
 from refusing import without_descriptors
 from tidegate.config import read_source
 from tidegate.errors import ListedFileChanged, SourceFileDamaged, StorageSilent
-from tidegate.source.files.reader import open_listed
+from tidegate.source.files.reader import Listed, open_listed
+from tidegate.source.files.revision_folders import ListedFiles
 from tidegate.source.files.walk import list_directory
+from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+FILES = ListedFiles(LocalStorage())
 
 
 def test_file_on_a_busy_machine_is_not_called_damaged(tmp_path: Path) -> None:
@@ -25,15 +29,15 @@ def test_file_on_a_busy_machine_is_not_called_damaged(tmp_path: Path) -> None:
     found = path.stat()
 
     with without_descriptors(), pytest.raises(StorageSilent, match=r"a\.parquet: no answer"):
-        open_listed(str(path), found.st_size, found.st_mtime_ns, "")
+        open_listed(FILES, str(path), Listed(found.st_size, found.st_mtime_ns))
 
-    with open_listed(str(path), found.st_size, found.st_mtime_ns, "") as file:
+    with open_listed(FILES, str(path), Listed(found.st_size, found.st_mtime_ns)) as file:
         assert file.rows == 1
 
 
 def test_file_that_is_a_directory_is_called_damaged(tmp_path: Path) -> None:
     with pytest.raises(SourceFileDamaged, match="directory"):
-        open_listed(str(tmp_path), 0, 0, "")
+        open_listed(FILES, str(tmp_path), Listed(0, 0))
 
 
 @pytest.mark.parametrize("year", [1600, 1901, 1970, 2261, 2263, 2400, 11_000])
@@ -45,13 +49,13 @@ def test_file_of_any_time_is_the_one_that_was_listed(tmp_path: Path, year: int) 
     os.utime(path, (seconds, seconds))
     config = read_source({"kind": "files", "path": str(tmp_path)})
 
-    (listed,) = list_directory(config).files
-    with open_listed(str(path), listed.size, listed.modified, "") as file:
+    (listed,) = list_directory(config, LocalStorage()).files
+    with open_listed(FILES, str(path), Listed(listed.size, listed.modified)) as file:
         assert file.rows == 1
     os.utime(path, (seconds + 1, seconds + 1))
-    changed = list_directory(config).files != (listed,)
+    changed = list_directory(config, LocalStorage()).files != (listed,)
 
     # Some file systems hold no such time, so that nothing changed.
     if changed:
         with pytest.raises(ListedFileChanged, match="found what was written at"):
-            open_listed(str(path), listed.size, listed.modified, "")
+            open_listed(FILES, str(path), Listed(listed.size, listed.modified))

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tidegate.source.files.revision_folders import place_of, revision_folders
+import pytest
+
+from tidegate.source.files.revision_folders import ListedFiles, revision_folders
+from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -16,13 +19,25 @@ def test_file_is_found_in_the_newest_revision_that_has_it(tmp_path: Path) -> Non
         folder.mkdir(parents=True)
         (folder / name).touch()
 
-    assert place_of(f"{tmp_path}/x") == f"{tmp_path}/_revisions/000002-b/x"
-    assert place_of(f"{tmp_path}/z") == f"{tmp_path}/z"
+    files = ListedFiles(LocalStorage())
+    assert place(files, f"{tmp_path}/x") == f"{tmp_path}/_revisions/000002-b/x"
+    with pytest.raises(FileNotFoundError):
+        files.open(f"{tmp_path}/z")
+    # Revisions go, and others come, while a process reads.
+    (tmp_path / "_revisions" / "000002-b" / "x").unlink()
+    assert place(files, f"{tmp_path}/x") == f"{tmp_path}/_revisions/000001-a/x"
     (tmp_path / "x").touch()
-    assert place_of(f"{tmp_path}/x") == f"{tmp_path}/x"
+    assert place(ListedFiles(LocalStorage()), f"{tmp_path}/x") == f"{tmp_path}/x"
+
+
+def place(files: ListedFiles, path: str) -> str:
+    file, found = files.open(path)
+    file.close()
+    return found.path
 
 
 def test_directory_without_revisions_has_none(tmp_path: Path) -> None:
     (tmp_path / "_revisions").touch()
 
-    assert revision_folders(str(tmp_path)) == revision_folders(f"{tmp_path}/gone") == []
+    assert revision_folders(LocalStorage(), str(tmp_path)) == []
+    assert revision_folders(LocalStorage(), f"{tmp_path}/gone") == []

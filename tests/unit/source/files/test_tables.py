@@ -9,6 +9,7 @@ import pytest
 from tidegate.config import read_source
 from tidegate.errors import FolderOfTable
 from tidegate.source.files.walk import list_directory
+from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,7 +32,8 @@ def iceberg(root: Path) -> None:
 
 
 def listed(root: Path, **keys: str) -> Listing:
-    return list_directory(read_source({"kind": "files", "path": str(root), **keys}))
+    config = read_source({"kind": "files", "path": str(root), **keys})
+    return list_directory(config, LocalStorage())
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,12 @@ from tidegate.config import read_source
 from tidegate.errors import ListedFileChanged, SourceRewritten, StorageSilent
 from tidegate.model.instant import InstantRange
 from tidegate.source.files import FilesSource
+from tidegate.source.files.footers import Footers
+from tidegate.source.files.formats import PARQUET
 from tidegate.source.files.listing import ListedFile, Listing
-from tidegate.source.files.reader import open_listed, open_slice
-from tidegate.source.files.tails import listed_tail, tail_of
+from tidegate.source.files.reader import Listed, open_listed, open_slice
+from tidegate.source.files.revision_folders import ListedFiles
+from tidegate.source.files.tails import tail_of
 from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 HOUR = timedelta(hours=1)
 LARGE = 100_000
+FILES = ListedFiles(LocalStorage())
 
 
 @pytest.fixture
@@ -103,12 +107,13 @@ def test_tail_of_what_is_no_parquet_file_is_one_all_the_same(content: bytes) -> 
 
 def test_tail_of_a_file_that_is_gone_or_changed_since_is_unknown(root: Path) -> None:
     length = (root / "a.parquet").stat().st_size
+    footers = Footers(str(root), FILES, PARQUET)
 
-    assert listed_tail(str(root), ListedFile("a.parquet", length, 0))
-    assert listed_tail(str(root), ListedFile("a.parquet", length + 1, 0)) == ""
-    assert listed_tail(str(root), ListedFile("z.parquet", length, 0)) == ""
+    assert footers.with_tail(ListedFile("a.parquet", length, 0)).tail
+    assert footers.with_tail(ListedFile("a.parquet", length + 1, 0)).tail == ""
+    assert footers.with_tail(ListedFile("z.parquet", length, 0)).tail == ""
     with without_descriptors(), pytest.raises(StorageSilent):
-        listed_tail(str(root), ListedFile("a.parquet", length, 0))
+        footers.with_tail(ListedFile("a.parquet", length, 0))
 
 
 def test_touched_file_is_no_change_for_a_look_a_rebuild_and_a_task(root: Path) -> None:
@@ -121,7 +126,7 @@ def test_touched_file_is_no_change_for_a_look_a_rebuild_and_a_task(root: Path) -
     pin = source.timeline.pin(NOW + HOUR, after=taken.head)
 
     assert source.timeline.instants(pin, taken.head) == ()
-    with open_slice(piece.slice) as file:
+    with open_slice(FILES, piece.slice) as file:
         assert file.rows == 3
 
 
@@ -134,7 +139,7 @@ def test_file_that_was_rewritten_with_its_length_and_time_is_told_when_it_is_ope
     rewrite(root / "a.parquet", [0, 6, 9])
 
     with pytest.raises(ListedFileChanged, match="found other content of that time"):
-        open_slice(piece.slice)
+        open_slice(FILES, piece.slice)
 
 
 def test_file_that_was_not_taken_in_is_looked_at_again_although_its_time_is_the_same(
@@ -147,7 +152,7 @@ def test_file_that_was_not_taken_in_is_looked_at_again_although_its_time_is_the_
 
     assert pin.head
     (piece, _) = source_of(root).slicing.units(pin, InstantRange(None, pin.head)).pieces
-    with open_slice(piece.slice) as file:
+    with open_slice(FILES, piece.slice) as file:
         assert file.rows == 3
 
 
@@ -159,11 +164,13 @@ def test_end_of_a_file_that_was_taken_in_is_read_once_per_time_that_it_has(
     os.utime(root / "a.parquet", ns=(1, 1))
     read: list[str] = []
 
-    def counting(_root: str, file: ListedFile, *, whole: bool) -> str:
-        read.append(file.path)
-        return listed_tail(_root, file, whole=whole)
+    really = Footers.with_tail
 
-    monkeypatch.setattr("tidegate.source.files.folder.listed_tail", counting)
+    def counting(footers: Footers, file: ListedFile) -> ListedFile:
+        read.append(file.path)
+        return really(footers, file)
+
+    monkeypatch.setattr(Footers, "with_tail", counting)
     for _ in range(looks):
         source_of(root).timeline.pin(NOW + HOUR, after=taken)
 
@@ -200,7 +207,15 @@ def test_file_without_a_known_end_is_told_by_its_time(root: Path) -> None:
     path = root / "a.parquet"
     found = path.stat()
 
-    with open_listed(str(path), found.st_size, found.st_mtime_ns, "") as file:
+    with open_listed(FILES, str(path), Listed(found.st_size, found.st_mtime_ns)) as file:
         assert file.rows == 3
     with pytest.raises(ListedFileChanged, match="found what was written at"):
-        open_listed(str(path), found.st_size, found.st_mtime_ns + 1, "")
+        open_listed(FILES, str(path), Listed(found.st_size, found.st_mtime_ns + 1))
+
+
+def test_tags_of_objects_are_stored_with_their_files() -> None:
+    files = (ListedFile("a", 1, 2, "abc", "x-1"), ListedFile("b", 3, 4, tag="y"))
+
+    listing = Listing(files, gone=(ListedFile("c", 5, 6, "def", "z"),))
+
+    assert Listing.of_entries(json.loads(json.dumps(listing.entries)), ()) == listing

@@ -22,13 +22,20 @@ from tidegate.errors import (
 )
 from tidegate.source.files import walk
 from tidegate.source.files.walk import list_directory
+from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from tidegate.source.files.listing import Listing
+
 
 def _config(root: Path, **keys: Any) -> SourceConfig:
     return read_source({"kind": "files", "path": str(root), **keys})
+
+
+def listing_of(config: Any, until: datetime | None = None) -> Listing:
+    return list_directory(config, LocalStorage(), until)
 
 
 def _touch(root: Path, *paths: str, content: bytes = b"x") -> None:
@@ -50,7 +57,7 @@ def test_hidden_and_empty_files_are_left_out_at_every_level(tmp_path: Path) -> N
     )
     _touch(tmp_path, "empty.parquet", content=b"")
 
-    listing = list_directory(_config(tmp_path))
+    listing = listing_of(_config(tmp_path))
 
     assert [file.path for file in listing.files] == ["a/c.parquet", "b.parquet"]
 
@@ -58,7 +65,7 @@ def test_hidden_and_empty_files_are_left_out_at_every_level(tmp_path: Path) -> N
 def test_listed_file_has_size_and_modification_time(tmp_path: Path) -> None:
     _touch(tmp_path, "a.parquet", content=b"four")
 
-    (file,) = list_directory(_config(tmp_path)).files
+    (file,) = listing_of(_config(tmp_path)).files
 
     status = (tmp_path / "a.parquet").stat()
     assert (file.size, file.modified) == (4, status.st_mtime_ns)
@@ -67,7 +74,7 @@ def test_listed_file_has_size_and_modification_time(tmp_path: Path) -> None:
 def test_pattern_matches_the_whole_absolute_path(tmp_path: Path) -> None:
     _touch(tmp_path, "a.parquet", "a.csv", "b/a.parquet")
 
-    listing = list_directory(_config(tmp_path, path_regex=r".*/b/[^/]+\.parquet"))
+    listing = listing_of(_config(tmp_path, path_regex=r".*/b/[^/]+\.parquet"))
 
     assert [file.path for file in listing.files] == ["b/a.parquet"]
 
@@ -87,8 +94,8 @@ def test_path_that_is_no_partition_fails_or_is_skipped_and_noted(path: str, tmp_
     keys = {"dt": "date", "hr": "int"}
 
     with pytest.raises(PartitionPathInvalid):
-        list_directory(_config(tmp_path, partition_by=keys))
-    listing = list_directory(_config(tmp_path, partition_by=keys, on_bad_path="skip"))
+        listing_of(_config(tmp_path, partition_by=keys))
+    listing = listing_of(_config(tmp_path, partition_by=keys, on_bad_path="skip"))
 
     assert [file.path for file in listing.files] == ["dt=2026-01-02/hr=4/good.parquet"]
     assert len(listing.skipped) == 1
@@ -98,7 +105,7 @@ def test_empty_directory_at_a_partition_level_must_parse_too(tmp_path: Path) -> 
     (tmp_path / "dt=tomorrow").mkdir()
 
     with pytest.raises(PartitionValueInvalid) as refused:
-        list_directory(_config(tmp_path, partition_by={"dt": "date"}))
+        listing_of(_config(tmp_path, partition_by={"dt": "date"}))
 
     assert (refused.value.path, refused.value.value, refused.value.type) == (
         "dt=tomorrow",
@@ -109,7 +116,7 @@ def test_empty_directory_at_a_partition_level_must_parse_too(tmp_path: Path) -> 
 
 def test_root_that_is_no_directory_is_not_found(tmp_path: Path) -> None:
     with pytest.raises(FolderNotFound):
-        list_directory(_config(tmp_path / "nowhere"))
+        listing_of(_config(tmp_path / "nowhere"))
 
 
 def test_directory_that_cannot_be_listed_fails_the_run(
@@ -122,10 +129,10 @@ def test_directory_that_cannot_be_listed_fails_the_run(
                 return pa.fs.LocalFileSystem().get_file_info(of)
             raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr("tidegate.source.files.walk._FILES", Refusing())
+    monkeypatch.setattr("tidegate.source.files.disk_folder._FILES", Refusing())
 
     with pytest.raises(SourceUnreachable, match="Permission denied"):
-        list_directory(_config(tmp_path))
+        listing_of(_config(tmp_path))
 
 
 def _linked(root: Path, link: str, place: Path) -> None:
@@ -154,8 +161,8 @@ def test_link_to_what_is_read_already_is_refused_or_skipped(
     _linked(root, link, root / place)
 
     with pytest.raises(SourceReadTwice):
-        list_directory(_config(root))
-    listing = list_directory(_config(root, on_bad_path="skip"))
+        listing_of(_config(root))
+    listing = listing_of(_config(root, on_bad_path="skip"))
 
     assert sorted(file.path.rpartition("/")[2] for file in listing.files) == [
         "x.parquet",
@@ -174,7 +181,7 @@ def test_links_to_other_places_are_followed(tmp_path: Path) -> None:
     _linked(root, "single.parquet", tmp_path / "outsider" / ".." / "file")
     _touch(tmp_path, "file")
 
-    listing = list_directory(_config(root))
+    listing = listing_of(_config(root))
 
     paths = ["a/x.parquet", "one/y.parquet", "other/z.parquet", "single.parquet"]
     assert [file.path for file in listing.files] == paths
@@ -185,8 +192,8 @@ def test_name_that_is_no_text_is_refused_or_skipped(tmp_path: Path) -> None:
     (tmp_path / "a" / os.fsdecode(b"\xff.parquet")).write_bytes(b"x")
 
     with pytest.raises(SourceUnreachable, match=r"xff.*below 'a' is not UTF-8"):
-        list_directory(_config(tmp_path))
-    listing = list_directory(_config(tmp_path, on_bad_path="skip"))
+        listing_of(_config(tmp_path))
+    listing = listing_of(_config(tmp_path, on_bad_path="skip"))
 
     assert [file.path for file in listing.files] == ["a/x.parquet"]
     assert len(listing.skipped) == 1
@@ -200,12 +207,12 @@ def test_link_to_what_is_not_mounted_is_not_left_out_silently(tmp_path: Path, li
     _linked(root, ".hidden", place)
 
     with pytest.raises(SourceUnreachable, match=f"the link '{link}' leads to nothing"):
-        list_directory(_config(root))
+        listing_of(_config(root))
 
-    assert list_directory(_config(root, on_bad_path="skip")).skipped == (link,)
+    assert listing_of(_config(root, on_bad_path="skip")).skipped == (link,)
     _touch(place, "y.parquet")
     (root / ".hidden").unlink()
-    found = [file.path for file in list_directory(_config(root)).files]
+    found = [file.path for file in listing_of(_config(root)).files]
     assert found == sorted(["a/x.parquet", f"{link}/y.parquet"])
 
 
@@ -219,7 +226,7 @@ def test_of_two_links_to_one_place_the_first_by_name_is_followed(
     for link in order:
         (root / link).symlink_to(place)
 
-    listing = list_directory(_config(root, on_bad_path="skip"))
+    listing = listing_of(_config(root, on_bad_path="skip"))
 
     assert [file.path for file in listing.files] == ["a/x.parquet"]
     assert listing.skipped == ("b",)
@@ -234,14 +241,14 @@ def _mark(folder: Path, name: str = "_SUCCESS", **lengths: int) -> None:
 
 def _marked(root: Path, **keys: Any) -> list[str]:
     config = _config(root, require_marker=True, **keys)
-    return [file.path for file in list_directory(config).files]
+    return [file.path for file in listing_of(config).files]
 
 
 def test_only_files_that_a_marker_lists_are_read(tmp_path: Path) -> None:
     _touch(tmp_path, "dt=1/a", "dt=1/not_listed", "dt=2/b")
     _mark(tmp_path / "dt=1", a=1)
 
-    listing = list_directory(_config(tmp_path, require_marker=True, partition_by={"dt": "int"}))
+    listing = listing_of(_config(tmp_path, require_marker=True, partition_by={"dt": "int"}))
 
     assert [file.path for file in listing.files] == ["dt=1/a"]
     assert listing.unmarked == {"dt=2"}
@@ -269,7 +276,7 @@ def test_marker_may_have_another_name(tmp_path: Path) -> None:
     _touch(tmp_path, "a", "_DONE")
     config = _config(tmp_path, require_marker={"name": "_DONE"})
 
-    assert [file.path for file in list_directory(config).files] == ["a"]
+    assert [file.path for file in listing_of(config).files] == ["a"]
     assert _marked(tmp_path) == []
 
 
@@ -300,14 +307,14 @@ def test_partition_whose_marker_is_retracted_meanwhile_waits(
     _mark(tmp_path, a=1, gone=1)
     really, reads = walk._Walk._standing, 0
 
-    def retracted(self: Any, marker: Path) -> bytes | None:
+    def retracted(self: Any, marker: str) -> bytes | None:
         nonlocal reads
         reads += 1
         return really(self, marker) if reads == 1 else None
 
     monkeypatch.setattr(walk._Walk, "_standing", retracted)
 
-    listing = list_directory(_config(tmp_path, require_marker=True))
+    listing = listing_of(_config(tmp_path, require_marker=True))
 
     assert (listing.files, listing.unmarked) == ((), {""})
 
@@ -320,4 +327,4 @@ def test_marker_counts_from_its_own_time_on(tmp_path: Path, before: int, found: 
     os.utime(tmp_path / "_SUCCESS", (written, written))
     config = _config(tmp_path, require_marker=True)
 
-    assert [file.path for file in list_directory(config, moment).files] == found
+    assert [file.path for file in listing_of(config, moment).files] == found

@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
 from tidegate.config.bounds import EpochMillis, Point
 from tidegate.config.reading import LimitsConfig, TableReadConfig
-from tidegate.config.section import AnyPath, Section, words
+from tidegate.config.section import AnyPath, Section, is_in_store, words
 from tidegate.config.sources.every_kind import SourceConfig
 from tidegate.config.sources.iceberg.catalog import CatalogConfig
 from tidegate.config.words import KeyProblem
+
+if TYPE_CHECKING:
+    from tidegate.config.sources.every_kind import Names
 
 FailOrOldest = Literal["fail", "oldest"]
 OffLineage = Literal["fail", "snapshot_diff", "reset"]
@@ -113,16 +116,17 @@ class IcebergSourceConfig(SourceConfig):
         """Accept a metadata file, the directory of a table, or a name with dots."""
         path = Path(table)
         if table.endswith(".json") or (path / "metadata").is_dir():
-            return {"kind": "iceberg", "metadata": str(path.absolute())}
+            place = table if is_in_store(table) else str(path.absolute())
+            return {"kind": "iceberg", "metadata": place}
         if path.is_dir() or "/" in table:
             return None
         return {"kind": "iceberg", "table": table}
 
     @classmethod
-    def is_of_table(cls, folder: Path) -> bool:
+    def is_of_table(cls, folder: str, names: Names) -> bool:
         """Recognise the folder of a table by its metadata files (ICE-2.1)."""
-        patterns = ("version-hint.text", "*.metadata.json")
-        return any(any((folder / "metadata").glob(pattern)) for pattern in patterns)
+        found = names.list_names(f"{folder}/metadata")
+        return any(name == "version-hint.text" or name.endswith(".metadata.json") for name in found)
 
     @property
     def known_places(self) -> tuple[str, ...]:
