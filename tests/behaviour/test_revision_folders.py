@@ -22,6 +22,7 @@ from behaviour.test_upsert import CHANGES, UPSERT, ChangingLake
 from crash.promises import visible_below
 from crash.scenario import ledger_content
 from dying import Killed, deaths, each_death
+from s3_servers import address_in_store
 from small_lake import (
     DAY,
     NOW,
@@ -537,7 +538,7 @@ def below(lake: SmallLake, tmp_path: Path) -> SmallLake:
     made = SmallLake(tmp_path / "below", keys={"commit": {"trigger": "process-time"}})
     made.source = {
         "kind": "files",
-        "path": str(lake.target),
+        "path": address_in_store(lake.target, lake.root),
         "partition_by": {"dt": "date"},
         "require_marker": True,
     }
