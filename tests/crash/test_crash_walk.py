@@ -15,8 +15,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -36,11 +34,11 @@ from crash.scenario import ASSEMBLED as ASSEMBLED_ROWS
 from crash.unsynced import UNSYNCED
 from s3_servers import GATEWAY
 from tidegate import read_committed
+from walkers import Program, program, walkers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-WALKERS = 2
 ASSEMBLED = ("--scenario", "assembled")
 CHANGES = ("--scenario", "changes")
 OVERWRITING = ("--scenario", "overwrites")
@@ -59,18 +57,10 @@ def folder() -> Iterator[Path]:
         yield Path(made)
 
 
-def start(folder: Path, *arguments: str, program: str = "crash.walk") -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", program, str(folder), *arguments],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-
-
-def said(walkers: list[subprocess.Popen[str]]) -> tuple[list[int], str]:
-    texts = [walker.communicate()[0] for walker in walkers]
-    return [walker.returncode for walker in walkers], "\n".join(texts)
+@pytest.fixture(scope="module")
+def walk() -> Iterator[Program]:
+    with program("crash.walk") as found:
+        yield found
 
 
 @pytest.mark.timeout(1800)
@@ -139,26 +129,26 @@ def said(walkers: list[subprocess.Popen[str]]) -> tuple[list[int], str]:
     ],
 )
 def test_death_at_any_change_ends_as_an_undisturbed_life(
-    folder: Path, every: int, arguments: tuple[str, ...]
+    walk: Program, folder: Path, every: int, arguments: tuple[str, ...]
 ) -> None:
-    walkers = [
-        start(folder / str(walker), "--share", f"{walker * every}/{WALKERS * every}", *arguments)
-        for walker in range(WALKERS)
-    ]
+    many = walkers()
+    shares = [f"{number * every}/{many * every}" for number in range(many)]
 
-    codes, text = said(walkers)
+    codes, text = walk.run(
+        *([folder / str(at), "--share", share, *arguments] for at, share in enumerate(shares))
+    )
 
-    assert codes == [0] * WALKERS, text
-    assert text.count("died ") == WALKERS, text
+    assert codes == [0] * many, text
+    assert text.count("died ") == many, text
 
 
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("scenario", ["overwrites-in-store", "upserts-apart-in-store"])
 @pytest.mark.skipif(not GATEWAY.exists(), reason="`make setup-s3` was not run")
 def test_reader_of_a_store_never_sees_a_marker_over_what_it_does_not_list(
-    folder: Path, scenario: str
+    walk: Program, folder: Path, scenario: str
 ) -> None:
-    codes, text = said([start(folder / "store", "--scenario", scenario, "--read-along")])
+    codes, text = walk.run([folder / "store", "--scenario", scenario, "--read-along"])
 
     assert codes == [0], text
 
@@ -244,26 +234,28 @@ def test_undisturbed_life_of_assembled_rows_hands_them_on(tmp_path: Path) -> Non
 
 
 @pytest.mark.timeout(300)
-def test_death_while_exchanged_rows_are_swept_leaves_none_behind(folder: Path) -> None:
-    codes, text = said([start(folder, *CHANGES, "--named", "unlink w")])
+def test_death_while_exchanged_rows_are_swept_leaves_none_behind(
+    walk: Program, folder: Path
+) -> None:
+    codes, text = walk.run([folder, *CHANGES, "--named", "unlink w"])
 
     assert codes == [0], text
     assert "died before 4 of" in text
 
 
 @pytest.mark.timeout(300)
-def test_killed_process_leaves_what_was_copied(folder: Path) -> None:
-    codes, text = said([start(folder, "--share", "7/320", "--kill", "before")])
+def test_killed_process_leaves_what_was_copied(walk: Program, folder: Path) -> None:
+    codes, text = walk.run([folder, "--share", "7/320", "--kill", "before"])
 
     assert codes == [0], text
 
 
 @pytest.mark.timeout(300)
-def test_process_is_killed_after_a_call_that_fails_too(folder: Path) -> None:
+def test_process_is_killed_after_a_call_that_fails_too(walk: Program, folder: Path) -> None:
     # The first marker that is retracted is not there.
     named = ("--named", "unlink _SUCCESS", "--most", "1")
 
-    codes, text = said([start(folder, "--kill", "after", *named)])
+    codes, text = walk.run([folder, "--kill", "after", *named])
 
     assert codes == [0], text
 
@@ -273,10 +265,10 @@ def test_process_is_killed_after_a_call_that_fails_too(folder: Path) -> None:
     "scenario", ["appends", "appends-apart", "overwrites-apart", "upserts-apart"]
 )
 def test_reader_between_any_two_changes_finds_every_marker_true(
-    folder: Path, scenario: str
+    walk: Program, folder: Path, scenario: str
 ) -> None:
     """PC-V23, V24 and V31: no staged file is in the table, and no marker stands before its data."""
-    codes, text = said([start(folder, "--scenario", scenario, "--read-along")])
+    codes, text = walk.run([folder, "--scenario", scenario, "--read-along"])
 
     assert codes == [0], text
 
@@ -304,9 +296,9 @@ def test_reader_between_any_two_changes_finds_every_marker_true(
     ids=["marker first", "checkpoint before contributions", "message replaced"],
 )
 def test_deliberate_mistake_is_caught(
-    folder: Path, arguments: tuple[str, ...], symptom: str
+    walk: Program, folder: Path, arguments: tuple[str, ...], symptom: str
 ) -> None:
-    codes, text = said([start(folder, *arguments)])
+    codes, text = walk.run([folder, *arguments])
 
     assert codes == [1], text
     assert symptom in text
@@ -315,14 +307,15 @@ def test_deliberate_mistake_is_caught(
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_each_thing_that_is_not_forced_to_the_disk_is_seen(folder: Path) -> None:
-    walkers = [
-        start(folder / str(walker), "--share", f"{walker}/{WALKERS}", program="crash.try_unsynced")
-        for walker in range(WALKERS)
-    ]
+    many = walkers()
+    shares = [f"{number}/{many}" for number in range(many)]
 
-    codes, text = said(walkers)
+    with program("crash.try_unsynced") as trying:
+        codes, text = trying.run(
+            *([folder / str(at), "--share", share] for at, share in enumerate(shares))
+        )
 
     told = dict(re.findall(r"^(\S+): died before .* wrong (\d+) times$", text, re.MULTILINE))
-    assert codes == [0] * WALKERS, text
+    assert codes == [0] * many, text
     assert told.keys() == UNSYNCED.keys()
     assert [name for name, wrong in told.items() if wrong == "0"] == [], text

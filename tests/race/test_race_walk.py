@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -23,14 +21,15 @@ from race.session import OTHERS
 from race.verbs import VERBS
 from race.walk import Race, run
 from race.world import World
+from walkers import Program, program, walkers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from race.walk import Ran
 
-WALK = (sys.executable, "-m", "race")
-WALKERS = 2
+    Walked = Callable[..., str]
+
 SEEDS = int(os.environ.get("RACE_SEEDS", "3000"))
 """How many races of three `make test-all` draws."""
 COMPOSED = {"load_and_publish", "replay_and_publish", "rebuild_and_publish", "land", "land_far"}
@@ -63,29 +62,26 @@ def world(folder: Path) -> World:
     return world
 
 
-def walked(folder: Path, *arguments: str, walkers: int = WALKERS, every: int = 1) -> str:
-    """Walk in several processes; what they said, once none of them found anything.
+@pytest.fixture(scope="module")
+def walk() -> Iterator[Program]:
+    with program("race.__main__") as found:
+        yield found
 
-    Args:
-        folder: of their worlds.
-        arguments: of `python -m race`.
-        walkers: how many processes.
-        every: of the pairs or seeds, every how manieth is taken.
-    """
-    shares = walkers * every
-    started = [
-        subprocess.Popen(
-            [*WALK, f"{folder}/{number}", "--share", f"{number}/{shares}", *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
+
+@pytest.fixture
+def walked(walk: Program) -> Walked:
+    """Walk in several processes, and return what they said, once none of them found anything."""
+
+    def walked(folder: Path, *arguments: str, at_once: int | None = None, every: int = 1) -> str:
+        many = at_once or walkers()
+        shares = [f"{number}/{many * every}" for number in range(many)]
+        codes, text = walk.run(
+            *([folder / str(at), "--share", share, *arguments] for at, share in enumerate(shares))
         )
-        for number in range(walkers)
-    ]
-    texts = [process.communicate()[0] for process in started]
-    text = "\n".join(texts)
-    assert [process.returncode for process in started] == [0] * walkers, text
-    return text
+        assert codes == [0] * many, text
+        return text
+
+    return walked
 
 
 def names(ran: Ran) -> list[tuple[int, str]]:
@@ -103,7 +99,7 @@ def names(ran: Ran) -> list[tuple[int, str]]:
     ],
 )
 def test_pair_that_changes_turns_once_ends_with_every_row(
-    folder: Path, verbs: str, every: int, stride: int
+    walked: Walked, folder: Path, verbs: str, every: int, stride: int
 ) -> None:
     pairs = ("--only", verbs, "--beside", verbs, "--stride", str(stride))
     walked(folder, "pairs", *pairs, every=every)
@@ -111,7 +107,9 @@ def test_pair_that_changes_turns_once_ends_with_every_row(
 
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("stride", [11, pytest.param(1, marks=pytest.mark.slow)])
-def test_pair_of_which_one_is_killed_ends_with_every_row(folder: Path, stride: int) -> None:
+def test_pair_of_which_one_is_killed_ends_with_every_row(
+    walked: Walked, folder: Path, stride: int
+) -> None:
     pairs = ("--only", MOVING, "--beside", "load_and_publish", "--stride", str(stride))
     walked(folder, "pairs", "--how", "death", *pairs)
 
@@ -119,7 +117,7 @@ def test_pair_of_which_one_is_killed_ends_with_every_row(folder: Path, stride: i
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("stride", [67, pytest.param(1, marks=pytest.mark.slow)])
 def test_ledger_that_is_restored_after_a_pair_ends_with_every_row(
-    folder: Path, stride: int
+    walked: Walked, folder: Path, stride: int
 ) -> None:
     first, second = "load,replay_and_publish,rebuild_and_publish", "load,reject"
     pairs = ("--only", first, "--beside", second, "--stride", str(stride))
@@ -130,7 +128,7 @@ def test_ledger_that_is_restored_after_a_pair_ends_with_every_row(
 @pytest.mark.parametrize("begin", [beginnings.FRESH, beginnings.BUSY])
 @pytest.mark.parametrize("stride", [7, pytest.param(1, marks=pytest.mark.slow)])
 def test_pipeline_that_comes_second_leaves_the_target_alone(
-    folder: Path, begin: str, stride: int
+    walked: Walked, folder: Path, begin: str, stride: int
 ) -> None:
     walking = ("pairs", "--begin", begin, "--stride", str(stride))
     walked(folder, *walking, "--only", ",".join(OTHERS), "--beside", "load_and_publish")
@@ -151,7 +149,7 @@ def test_pipeline_that_comes_second_leaves_the_target_alone(
     ],
 )
 def test_pair_over_assembled_files_ends_with_every_row(
-    folder: Path, table: str, how: str, stride: int
+    walked: Walked, folder: Path, table: str, how: str, stride: int
 ) -> None:
     verbs = "load_and_publish,replay_and_publish,rebuild_and_publish,publish"
     pairs = ("--only", verbs, "--how", how, "--beside", "load_and_publish")
@@ -172,7 +170,7 @@ def test_pair_over_assembled_files_ends_with_every_row(
     ],
 )
 def test_pair_over_revisions_with_directories_ends_with_every_row(
-    folder: Path, table: str, how: str, stride: int
+    walked: Walked, folder: Path, table: str, how: str, stride: int
 ) -> None:
     verbs = "load_and_publish,replay_and_publish,rebuild_and_publish,publish,lose_ledger"
     pairs = ("--only", verbs, "--how", how, "--beside", "load_and_publish")
@@ -182,18 +180,20 @@ def test_pair_over_revisions_with_directories_ends_with_every_row(
 @pytest.mark.slow
 @pytest.mark.timeout(8 * 3600)
 @pytest.mark.parametrize("how", ["late", "death", "lost", "two"])
-def test_pair_in_every_other_way_ends_with_every_row(folder: Path, how: str) -> None:
+def test_pair_in_every_other_way_ends_with_every_row(
+    walked: Walked, folder: Path, how: str
+) -> None:
     walked(folder, "pairs", "--only", PAIRED, "--beside", PAIRED, "--how", how)
 
 
 @pytest.mark.timeout(1800)
-def test_races_of_three_end_with_every_row(folder: Path) -> None:
+def test_races_of_three_end_with_every_row(walked: Walked, folder: Path) -> None:
     walked(folder, "seeds", "--count", "16")
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(8 * 3600)
-def test_thousands_of_races_of_three_end_with_every_row(folder: Path) -> None:
+def test_thousands_of_races_of_three_end_with_every_row(walked: Walked, folder: Path) -> None:
     walked(folder, "seeds", "--first", "1000", "--count", str(SEEDS))
 
 
@@ -211,7 +211,7 @@ def test_thousands_of_races_of_three_end_with_every_row(folder: Path) -> None:
     ],
 )
 def test_pair_with_the_services_of_a_hudi_table_ends_with_the_engines_rows(
-    folder: Path, table: str, verbs: str, how: str, stride: int
+    walked: Walked, folder: Path, table: str, verbs: str, how: str, stride: int
 ) -> None:
     beside = ("--beside", "land_far,load_and_publish", "--stride", str(stride))
     pairs = ("--only", verbs, "--how", how, *beside)
@@ -224,7 +224,7 @@ def test_pair_with_the_services_of_a_hudi_table_ends_with_the_engines_rows(
     [("cleaned-6", 16), *(pytest.param(table, 300, marks=pytest.mark.slow) for table in HUDI)],
 )
 def test_races_of_three_over_a_hudi_table_end_with_the_engines_rows(
-    folder: Path, table: str, count: int
+    walked: Walked, folder: Path, table: str, count: int
 ) -> None:
     drawn = ("--count", str(count), "--verbs", ",".join(ON_HUDI))
     walked(folder, "--table", table, "seeds", *drawn)
@@ -273,19 +273,26 @@ def test_same_schedule_gives_the_same_run(world: World) -> None:
     ],
 )
 def test_deliberate_mistake_is_found(
-    folder: Path, mistake: str, actors: tuple[str, str], how: list[str], symptom: str
+    walked: Walked,
+    folder: Path,
+    mistake: str,
+    actors: tuple[str, str],
+    how: list[str],
+    symptom: str,
 ) -> None:
     walking = ["--mistake", mistake, "--most", "1"]
     pair = ["pairs", "--only", actors[0], "--beside", actors[1], *how]
 
     with pytest.raises(AssertionError, match=re.escape(symptom)):
-        walked(folder, *walking, *pair, walkers=1)
+        walked(folder, *walking, *pair, at_once=1)
 
 
 @pytest.mark.timeout(1800)
-def test_files_that_services_took_away_and_were_read_as_empty_are_found(folder: Path) -> None:
+def test_files_that_services_took_away_and_were_read_as_empty_are_found(
+    walked: Walked, folder: Path
+) -> None:
     walking = ["--table", "archived-9", "--mistake", "gone-logs-are-empty", "--most", "1"]
     pair = ["pairs", "--only", "rebuild", "--beside", "land"]
 
     with pytest.raises(AssertionError, match=re.escape("rows by marker: ")):
-        walked(folder, *walking, *pair, walkers=1)
+        walked(folder, *walking, *pair, at_once=1)
