@@ -122,6 +122,13 @@ def _targets_in_a_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _quick_ledgers() -> None:
+    from quick_ledgers import install
+
+    install()
+
+
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
     """One local session for the whole run: two cores, two shuffle partitions, no UI.
