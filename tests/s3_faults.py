@@ -12,6 +12,9 @@ import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
+from unittest.mock import patch
+
+from botocore.retries.standard import ExponentialBackoff
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,6 +33,7 @@ DENIED = (
     b'<?xml version="1.0" encoding="UTF-8"?><Error><Code>AccessDenied</Code>'
     b"<Message>Access Denied</Message></Error>"
 )
+_COMES_AGAIN_SECONDS = 0.02
 _LEFT_OUT = {"connection", "transfer-encoding", "content-length", "date", "server"}
 
 
@@ -52,7 +56,7 @@ class Way:
 
 @contextlib.contextmanager
 def way_to(server: S3Server) -> Iterator[Way]:  # noqa: C901 (a handler is a class)
-    """Put a proxy before a store."""
+    """Put a proxy before a store; clients come again at once, and not seconds later."""
     way = Way()
 
     class Passing(BaseHTTPRequestHandler):
@@ -127,7 +131,8 @@ def way_to(server: S3Server) -> Iterator[Way]:  # noqa: C901 (a handler is a cla
     way.port = proxy.server_address[1]
     threading.Thread(target=proxy.serve_forever, daemon=True).start()
     try:
-        yield way
+        with patch.object(ExponentialBackoff, "delay_amount", lambda *_: _COMES_AGAIN_SECONDS):
+            yield way
     finally:
         proxy.shutdown()
         proxy.server_close()
