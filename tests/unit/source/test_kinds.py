@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import inspect
 from importlib import import_module
 from pathlib import Path
@@ -42,13 +43,16 @@ RAISED_ELSEWHERE = {
 every_kind = pytest.mark.parametrize("kind", sorted(MODULES))
 
 
-def modules() -> Iterator[tuple[str, ast.Module]]:
+@functools.cache
+def modules() -> list[tuple[str, ast.Module]]:
     """Read every module of the project, by its name."""
+    found = []
     for root in CODE:
         for file in sorted(root.rglob("*.py")):
             place = file.relative_to(root.parent).with_suffix("").parts
             name = ".".join(part for part in place if part != "__init__")
-            yield name, ast.parse(file.read_text("utf-8"), str(file))
+            found.append((name, ast.parse(file.read_text("utf-8"), str(file))))
+    return found
 
 
 def is_at_home(module: str, kind: str) -> bool:
