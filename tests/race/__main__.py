@@ -1,7 +1,7 @@
 """Walk races as the command line says.
 
 python -m race FOLDER pairs [--how change,late,death,lost,two] [--only load,rebuild] [--share 0/2]
-    [--stride 5]
+    [--stride 5] [--table apart] [--in-store]
 python -m race FOLDER seeds --first 1 --count 1000 [--actors 3]
 python -m race FOLDER once --begin busy --actors load,rebuild --schedule 'A12 B A'
 """
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, TypeVar
 from race import beginnings, explore
 from race.hudi_table import WalkedTable, watch_files
 from race.mistakes import MISTAKES
+from race.objects import bucket_of
 from race.scheduler import Drawn, Listed, parse_turns
 from race.table import APART, JOINED, MERGED, MERGED_APART, SourceTable
 from race.verbs import VERBS
@@ -67,6 +68,13 @@ def main() -> int:
     if isinstance(world.source, WalkedTable):
         watch_files(world.stage)
     given.folder.mkdir(parents=True, exist_ok=True)
+    if not given.in_store:
+        return _walk(world, given)
+    with bucket_of(given.folder, world.stage) as world.bucket:
+        return _walk(world, given)
+
+
+def _walk(world: World, given: argparse.Namespace) -> int:
     beginnings.make(world)
     for name in given.mistake:
         MISTAKES[name]()
@@ -102,6 +110,7 @@ def _arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m race")
     parser.add_argument("folder", type=Path)
     parser.add_argument("--table", choices=sorted(TABLES), default=ICEBERG)
+    parser.add_argument("--in-store", action="store_true", help="let targets be in a store")
     parser.add_argument("--mistake", choices=sorted(MISTAKES), action="append", default=[])
     parser.add_argument("--most", type=int, default=20, help="end after so many wrong runs")
     parser.add_argument("--share", default="0/1", help="of the pairs or seeds")

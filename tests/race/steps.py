@@ -60,8 +60,15 @@ def table(name: str) -> str:
 
 
 def _folders(paths: AbstractSet[str]) -> set[str]:
-    """Name the directories, as listing them is named, in which names come or go."""
-    return {f"{posixpath.dirname(item)}/" for item in paths if item.startswith("/")}
+    """Name the directories, as listing them is named, in which names come or go.
+
+    A store lists all that is below an address, however deep.
+    """
+    on_disk = {f"{posixpath.dirname(item)}/" for item in paths if item.startswith("/")}
+    parts = (item.split("/") for item in paths if item.startswith("s3:"))
+    return on_disk | {
+        f"{'/'.join(names[:end])}/" for names in parts for end in range(3, len(names))
+    }
 
 
 def reading(verb: str, path: str) -> Step:

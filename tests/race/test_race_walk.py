@@ -21,6 +21,7 @@ from race.session import OTHERS
 from race.verbs import VERBS
 from race.walk import Race, run
 from race.world import World
+from s3_servers import GATEWAY
 from walkers import Program, program, walkers
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ ON_HUDI = [
     name for name in VERBS if name not in {"rebuild_held", "publish_held_in_tasks", "expire"}
 ]
 """Verbs of pipelines without a partition that is held."""
+IN_STORE = "load_and_publish,replay_and_publish,publish_in_tasks,lose_ledger,sweep,approve"
+"""Verbs that move files or delete them."""
 MOVING = "load,replay,rebuild,publish,approve,lose_ledger"
 """Verbs that leave most behind when they are killed."""
 
@@ -175,6 +178,36 @@ def test_pair_over_revisions_with_directories_ends_with_every_row(
     verbs = "load_and_publish,replay_and_publish,rebuild_and_publish,publish,lose_ledger"
     pairs = ("--only", verbs, "--how", how, "--beside", "load_and_publish")
     walked(folder, "--table", table, "pairs", *pairs, "--stride", str(stride))
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize(
+    ("table", "how", "verbs", "stride"),
+    [
+        ("merged-apart", "change", "load_and_publish", 60),
+        *(
+            pytest.param(table, how, IN_STORE, 5, marks=pytest.mark.slow)
+            for table in ("iceberg", "merged", "joined", "apart", "merged-apart")
+            for how in ("change", "late", "death", "lost")
+        ),
+    ],
+)
+@pytest.mark.skipif(not GATEWAY.exists(), reason="`make setup-s3` was not run")
+def test_pair_over_objects_ends_with_every_row(
+    walked: Walked, folder: Path, table: str, how: str, verbs: str, stride: int
+) -> None:
+    pairs = ("--only", verbs, "--how", how, "--beside", "load_and_publish")
+    walked(folder, "--table", table, "--in-store", "pairs", *pairs, "--stride", str(stride))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(8 * 3600)
+@pytest.mark.skipif(not GATEWAY.exists(), reason="`make setup-s3` was not run")
+@pytest.mark.parametrize("table", ["merged", "merged-apart"])
+def test_races_of_three_over_objects_end_with_every_row(
+    walked: Walked, folder: Path, table: str
+) -> None:
+    walked(folder, "--table", table, "--in-store", "seeds", "--count", "300")
 
 
 @pytest.mark.slow

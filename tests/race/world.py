@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 
     import sqlalchemy as sa
 
+    from race.objects import Bucket
     from race.table import RacedTable
+    from tidegate.storage import Storage
 
 FINER = {"split": {"max_rows": 1}}
 """Keys of `source` that make another plan, other files and the same rows."""
@@ -47,6 +49,8 @@ class World:
     folder: Path
     table: Callable[[Path], RacedTable] = SourceTable
     stage: Stage = field(default_factory=lambda: Stage(Clock()))
+    bucket: Bucket | None = None
+    """The store in which targets are; None: they are on the disk."""
     landed: int = 0
     """The source commit that can be seen."""
     expired: bool = False
@@ -96,10 +100,8 @@ class World:
         self._write_file("orders")
         self._write_file("finer", source=FINER)
         (self.root / "link").symlink_to("published")
-        keys = {"path": f"{self.root}/link/orders", "work": f"{self.root}/published/.twin"}
-        self._write_file("twin", name="twin", target=keys)
-        keys = {"path": str(self.target), "work": str(self.root / "published" / ".other")}
-        self._write_file("other", name="other", target=keys)
+        self._write_file("twin", name="twin", target={**self._place("twin"), **self._twin})
+        self._write_file("other", name="other", target=self._place("other"))
         self.show(1)
         self.open_all()
         self.save_ledger("empty")
@@ -134,7 +136,7 @@ class World:
         made = replace(
             opened,
             ledger=Ledger(engine, opened.config.name, lambda _connection: clock.time),
-            storage=RacingStorage(self.stage),
+            storage=self._storage(),
             life_of=self._life_of,
         )
         vars(made)["source"] = RacingSource(made.source, self.stage)
@@ -171,6 +173,8 @@ class World:
         about = json.loads((self.folder / "saved" / f"{name}.json").read_bytes())
         self.clock.time = datetime.fromisoformat(about["time"])
         self.stage.born.clear()
+        if self.bucket is not None:
+            self.bucket.born.clear()
         self.swapped, self.alive = 0, set()
         self.show(about["landed"], expired=False)
 
@@ -221,6 +225,22 @@ class World:
             self._keeper.close()
             self._keeper = None
 
+    def _storage(self) -> Storage:
+        disk = RacingStorage(self.stage)
+        return disk if self.bucket is None else self.bucket.beside(disk)
+
+    def _place(self, name: str) -> dict[str, str]:
+        """Give the keys of `target` that say where a pipeline publishes and works."""
+        published = f"{self.root}/published" if self.bucket is None else self.bucket.published
+        return {"path": f"{published}/orders", "work": f"{published}/.tidegate-{name}"}
+
+    @property
+    def _twin(self) -> dict[str, str]:
+        """Give another spelling of the same target."""
+        if self.bucket is not None:
+            return {"path": self._place("twin")["path"].replace("s3:", "s3a:")}
+        return {"path": f"{self.root}/link/orders"}
+
     def _url(self, ledger: str) -> str:
         return f"sqlite:///{self.root}/{ledger}"
 
@@ -228,7 +248,9 @@ class World:
         about = {"name": "orders", "commit": {"trigger": "process-time"}, **self.source.keys}
         made = json.loads(json.dumps(about))
         made["source"] |= self.source.place
-        made["target"]["path"] = str(self.target)
+        made["target"] |= self._place("orders")
+        if self.bucket is not None:
+            made["s3"] = self.bucket.section
         for key, found in keys.items():
             made[key] = {**made[key], **found} if isinstance(found, dict) else found
         (self.root / f"{file}.yaml").write_text(json.dumps(made))
