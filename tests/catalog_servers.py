@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 SETUP = Path(__file__).parent / "catalogs"
-CACHE = Path(__file__).parent.parent / ".venv" / "java" / "rest-catalog"
+CACHE = Path(__file__).parent.parent / ".venv" / "java"
 STARTED_WITHIN_SECONDS = 90
 _QUICK = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx512m")
 _OPENS = tuple(
@@ -87,7 +87,7 @@ class CatalogServer:
 @contextlib.contextmanager
 def rest_server(place: Path) -> Iterator[CatalogServer]:
     """Run Iceberg's REST catalog over a database in `place`."""
-    jars = [*_rest_jars(), *_spark_jars(_FROM_SPARK)]
+    jars = [*fetched_jars("rest-catalog"), *_spark_jars(_FROM_SPARK)]
     port = free_port()
     environment = {
         "CATALOG_WAREHOUSE": f"file://{place}/warehouse",
@@ -101,17 +101,30 @@ def rest_server(place: Path) -> Iterator[CatalogServer]:
 
 
 @contextlib.contextmanager
-def hive_server(place: Path) -> Iterator[CatalogServer]:
-    """Run the Hive metastore of Spark's jars over a database in `place`."""
+def hive_server(
+    place: Path, jars: Sequence[Path] = (), properties: Mapping[str, str] | None = None
+) -> Iterator[CatalogServer]:
+    """Run the Hive metastore of Spark's jars over a database in `place`.
+
+    Args:
+        place: its directory.
+        jars: more of them, with other file systems.
+        properties: how it reaches those.
+    """
     port = free_port()
-    jars = next(iter(_spark_jars(("hive-metastore",)))).parent
-    path = os.pathsep.join([str(place), f"{jars}/*"])
+    spark = next(iter(_spark_jars(("hive-metastore",)))).parent
+    path = os.pathsep.join([str(place), f"{spark}/*", *map(str, jars)])
     main = "org.apache.hadoop.hive.metastore.HiveMetaStore"
     command = [_java(), *_QUICK, *_OPENS, "-cp", path, main, "-p", str(port)]
     # Only as a test of its own does the server make the tables for locks; but then it refuses the
     # locks that pyiceberg asks for.
     for in_test in ("true", "false"):
-        (place / "hive-site.xml").write_text(_HIVE_SITE.format(place=place, in_test=in_test))
+        more = "".join(
+            f"<property><name>{name}</name><value>{text}</value></property>"
+            for name, text in (properties or {}).items()
+        )
+        said = _HIVE_SITE.format(place=place, in_test=in_test, more=more)
+        (place / "hive-site.xml").write_text(said)
         with _running("hive", place, command, port, {}) as found:
             if in_test == "true":
                 _ask_for_transactions(port)
@@ -154,25 +167,26 @@ def _running(
         server.stop()
 
 
-def _rest_jars() -> list[Path]:
-    """Give the REST server's jars, fetched once and compared with what was looked at."""
+def fetched_jars(name: str) -> list[Path]:
+    """Give jars that are fetched once and compared with what was looked at; skip without them."""
+    cache = CACHE / name
     listed = dict(
-        reversed(line.split()) for line in (SETUP / "rest-catalog.sha256").read_text().splitlines()
+        reversed(line.split()) for line in (SETUP / f"{name}.sha256").read_text().splitlines()
     )
-    if not all((CACHE / name).exists() for name in listed):
-        _fetch()
-    for name, digest in listed.items():
-        found = hashlib.sha256((CACHE / name).read_bytes()).hexdigest()
-        assert found == digest, f"{CACHE / name}: expected SHA-256 {digest}, found {found}"
-    return [CACHE / name for name in listed]
+    if not all((cache / jar).exists() for jar in listed):
+        _fetch(name, cache)
+    for jar, digest in listed.items():
+        found = hashlib.sha256((cache / jar).read_bytes()).hexdigest()
+        assert found == digest, f"{cache / jar}: expected SHA-256 {digest}, found {found}"
+    return [cache / jar for jar in listed]
 
 
-def _fetch() -> None:
+def _fetch(name: str, cache: Path) -> None:
     ivy = next(iter(_spark_jars(("ivy-",))))
-    pattern = f"{CACHE}/[artifact]-[revision](-[classifier]).[ext]"
+    pattern = f"{cache}/[artifact]-[revision](-[classifier]).[ext]"
     options = {
-        "-cache": str(CACHE / ".ivy"),
-        "-ivy": str(SETUP / "rest-catalog-ivy.xml"),
+        "-cache": str(cache / ".ivy"),
+        "-ivy": str(SETUP / f"{name}-ivy.xml"),
         "-retrieve": pattern,
         "-types": "jar",
     }
@@ -180,9 +194,9 @@ def _fetch() -> None:
     done = subprocess.run(
         [_java(), "-jar", str(ivy), *said], capture_output=True, text=True, check=False
     )
-    shutil.rmtree(CACHE / ".ivy", ignore_errors=True)
+    shutil.rmtree(cache / ".ivy", ignore_errors=True)
     if done.returncode or "UNRESOLVED" in done.stdout:
-        pytest.skip("the jars of Iceberg's REST catalog are not in the cache and not to be had")
+        pytest.skip(f"the jars of {name} are not in the cache and not to be had")
 
 
 def _spark_jars(names: Sequence[str]) -> list[Path]:
@@ -230,5 +244,6 @@ _HIVE_SITE = """<configuration>
     <name>hive.metastore.warehouse.dir</name>
     <value>file://{place}/warehouse</value>
   </property>
+  {more}
 </configuration>
 """

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -16,13 +12,14 @@ import pytest
 
 from catalog_servers import CatalogServer, hive_server
 from small_lake import NOW, SmallLake, load, publish
+from spark.hive_spark import HiveSpark, hive_spark
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 pytestmark = pytest.mark.spark
 
-QUERY = Path(__file__).with_name("hive_query.py")
 FORMATS = ("parquet", "orc")
 MOMENT = datetime(2026, 1, 31, 12, 0, 0, 123456, tzinfo=UTC)
 ROWS = {
@@ -43,13 +40,10 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CatalogServer]:
         yield found
 
 
-def ask(server: CatalogServer, *queries: str) -> list[list[dict[str, Any]]]:
-    done = subprocess.run(
-        [sys.executable, str(QUERY), server.properties["uri"], *queries],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr[-3000:]
-    return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
+@pytest.fixture(scope="module")
+def spark_sql(server: CatalogServer) -> Iterator[HiveSpark]:
+    with hive_spark(server) as found:
+        yield found
 
 
 def published(server: CatalogServer, root: Path, form: str) -> str:
@@ -75,13 +69,12 @@ def published(server: CatalogServer, root: Path, form: str) -> str:
 
 
 def test_rows_of_every_format_are_those_that_were_published(
-    server: CatalogServer, tmp_path: Path
+    server: CatalogServer, spark_sql: HiveSpark, tmp_path: Path
 ) -> None:
     tables = [published(server, tmp_path / form, form) for form in FORMATS]
     columns = "id, at, local, price, day, inner, dt, shop, town"
 
-    found = ask(
-        server,
+    found = spark_sql.ask(
         *(f"SELECT {columns} FROM {table} ORDER BY id" for table in tables),
         *(f"SELECT id FROM {table} WHERE dt = DATE '2026-01-31' AND shop = 7 AND town = 'a=b %'"
           for table in tables),
@@ -105,13 +98,12 @@ def test_rows_of_every_format_are_those_that_were_published(
 
 
 def test_only_what_is_committed_is_found_also_in_a_table_that_spark_made(
-    server: CatalogServer, tmp_path: Path
+    server: CatalogServer, spark_sql: HiveSpark, tmp_path: Path
 ) -> None:
     lake = SmallLake(tmp_path / "lake")
     table = "default.made_by_spark"
     lake.target.mkdir(parents=True)
-    ask(
-        server,
+    spark_sql.ask(
         f"CREATE TABLE {table} (id BIGINT, at TIMESTAMP, amount BIGINT, dt DATE) USING parquet "
         f"PARTITIONED BY (dt) LOCATION 'file:{lake.target}'",
     )
@@ -125,12 +117,12 @@ def test_only_what_is_committed_is_found_also_in_a_table_that_spark_made(
     publish(lake.pipeline())
 
     query = f"SELECT id, dt FROM {table} ORDER BY id"
-    assert ask(server, query) == [[{"id": str(id), "dt": "2026-02-01"} for id in ids[:2]]]
+    assert spark_sql.ask(query) == [[{"id": str(id), "dt": "2026-02-01"} for id in ids[:2]]]
 
 
 @pytest.mark.parametrize("keys", [{"dt": "day(at)"}, None], ids=["partitioned", "whole"])
 def test_table_is_read_from_the_directory_of_its_newest_revision(
-    server: CatalogServer, tmp_path: Path, keys: dict[str, str] | None
+    server: CatalogServer, spark_sql: HiveSpark, tmp_path: Path, keys: dict[str, str] | None
 ) -> None:
     lake = SmallLake(tmp_path / "lake")
     table = f"default.revisions_{'keys' if keys else 'whole'}"
@@ -150,7 +142,9 @@ def test_table_is_read_from_the_directory_of_its_newest_revision(
 
     query = f"SELECT id FROM {table} ORDER BY id"
     # The input formats of Hive pass by a directory with a hidden name, even if they are sent to it.
-    by_hive = "SET spark.sql.hive.convertMetastoreParquet=false"
-    found, _, found_by_hive = ask(server, query, by_hive, query)
+    by_hive = "SET spark.sql.hive.convertMetastoreParquet={}"
+    found, _, found_by_hive, _ = spark_sql.ask(
+        query, by_hive.format("false"), query, by_hive.format("true")
+    )
 
     assert found == found_by_hive == [{"id": str(id)} for id in ids]
