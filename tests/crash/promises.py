@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow.parquet as pq
@@ -12,7 +13,7 @@ import pyarrow.parquet as pq
 from tidegate.model.revision_folder import REVISIONS
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Callable
 
 
 def broken_promise(published: Path) -> str:
@@ -46,9 +47,10 @@ def _broken_file(content: Path, file: dict[str, Any]) -> str:
     return ""
 
 
-def visible_files(folder: Path) -> list[Path]:
+def visible_files(folder: str | Path) -> list[Path]:
     """List what an engine reads of one directory: all files but those that are hidden."""
-    return [item for item in sorted(folder.iterdir()) if item.is_file() and _is_visible(item)]
+    found = sorted(Path(folder).iterdir())
+    return [item for item in found if item.is_file() and _is_visible(item)]
 
 
 def visible_below(root: Path) -> list[Path]:
@@ -60,15 +62,17 @@ def _is_visible(path: Path) -> bool:
     return not path.name.startswith((".", "_"))
 
 
-def answer_questions(published: Path, asks: int, answers: int) -> None:
+def answer_questions(
+    published: Path, asks: int, answers: int, more: Callable[[], str] = str
+) -> None:
     """Check all markers once for each byte that comes in.
 
     Answer with what is wrong, and a line's end. A revision that has a directory of its own stands
-    for good, for whoever was sent there.
+    for good, for whoever was sent there. `more` looks at what else is promised.
     """
     stood: set[Path] = set()
     while os.read(asks, 1):
         gone = [path for path in stood if not path.exists()]
-        broken = f"{gone[0]} was retracted" if gone else broken_promise(published)
+        broken = f"{gone[0]} was retracted" if gone else broken_promise(published) or more()
         stood.update(published.rglob(f"{REVISIONS}/*/_SUCCESS"))
         os.write(answers, f"{broken}\n".encode())

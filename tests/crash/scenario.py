@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -148,6 +149,8 @@ class Scenario:
     """From how many partitions of a sub-split on its rows are handed on to be assembled."""
     in_store: bool = False
     """Whether the target is in a store, of which the root of a life is a bucket."""
+    is_listed: bool = False
+    """Whether partitions are listed in a metastore."""
 
 
 APPENDS = Scenario(make_source, PIPELINE, ("hold", "quarantine"), 2, HELD)
@@ -206,7 +209,10 @@ class Life:
         (self.root / "published").mkdir()
         for variant in self.scenario.variants:
             text = self.scenario.file.format(
-                metadata=self.metadata, root=self.root, variant=variant
+                metadata=self.metadata,
+                root=self.root,
+                variant=variant,
+                metastore=os.environ.get("TIDEGATE_TEST_METASTORE_PORT", ""),
             )
             (self.root / f"orders-{variant}.yaml").write_text(text)
         self.pipeline(None, self.scenario.variants[0], None).ledger.engine.dispose()

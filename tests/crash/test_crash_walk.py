@@ -22,11 +22,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from catalog_servers import hive_server
 from crash.changed_rows import CHANGES as CHANGED_ROWS
 from crash.changed_rows import PUBLISHED
 from crash.faults import Stopper, stopping_storage
 from crash.hudi_partitions import PARTITIONS as HUDI_PARTITIONS
 from crash.hudi_partitions import PUBLISHED as PUBLISHED_PARTITIONS
+from crash.listing import METASTORE
 from crash.power import CUTS
 from crash.replaced_rows import OVERWRITES, UPSERTED, UPSERTS
 from crash.scenario import APPENDS, DAY_1, Life, ending, exchanged
@@ -149,6 +151,34 @@ def test_reader_of_a_store_never_sees_a_marker_over_what_it_does_not_list(
     walk: Program, folder: Path, scenario: str
 ) -> None:
     codes, text = walk.run([folder / "store", "--scenario", scenario, "--read-along"])
+
+    assert codes == [0], text
+
+
+@pytest.fixture(scope="module")
+def listed_walk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Program]:
+    with (
+        hive_server(tmp_path_factory.mktemp("hive")) as server,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setenv(METASTORE, str(server.port))
+        with program("crash.walk") as found:
+            yield found
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(("--kill", "after", "--named", "list ", "--most", "3"), id="killed at a few"),
+        pytest.param(("--kill", "before"), marks=pytest.mark.slow, id="killed throughout"),
+        pytest.param(("--read-along",), marks=pytest.mark.slow, id="read along"),
+    ],
+)
+def test_partition_is_found_by_the_metastore_only_where_its_revision_is_whole(
+    listed_walk: Program, folder: Path, arguments: tuple[str, ...]
+) -> None:
+    codes, text = listed_walk.run([folder, "--scenario", "upserts-apart-listed", *arguments])
 
     assert codes == [0], text
 

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 EVERY = 9
 """Changes between two sweeps."""
-ON_DISK = {name: lived for name, lived in SCENARIOS.items() if not lived.in_store}
+ON_DISK = {
+    name: lived for name, lived in SCENARIOS.items() if not lived.in_store and not lived.is_listed
+}
 _KEPT = 2
 """Revisions of a partition whose directories a sweep leaves, where each has one."""
 

@@ -42,6 +42,7 @@ from crash.faults import (
     watch_database,
 )
 from crash.hudi_partitions import PARTITIONS
+from crash.listing import broken_listing, forget, listed, numbered_calls
 from crash.mistakes import MISTAKES
 from crash.power import CUTS, Disk, chance
 from crash.promises import answer_questions, broken_promise
@@ -83,6 +84,7 @@ SCENARIOS = {
     "appends-apart": apart(APPENDS),
     "overwrites-apart": apart(OVERWRITES),
     "upserts-apart": apart(UPSERTS),
+    "upserts-apart-listed": listed(apart(UPSERTS)),
     "appends-in-store": in_store(APPENDS),
     "overwrites-in-store": in_store(OVERWRITES),
     "upserts-in-store": in_store(UPSERTS),
@@ -156,6 +158,8 @@ class Walk:
         """
         metadata, times = pickle.loads((self.folder / "source.pickle").read_bytes())
         shutil.rmtree(self.folder / name, ignore_errors=True)
+        if self.scenario.is_listed:
+            forget()
         return Life(self.folder / name, metadata, times, self.scenario)
 
     def prepare(self) -> None:
@@ -256,7 +260,7 @@ class Walk:
         before = written_once(life.root)
 
         def second() -> tuple[str, dict[str, Any]]:
-            broken = broken_promise(life.root / _PUBLISHED)
+            broken = broken_promise(life.root / _PUBLISHED) or self._broken_listing()
             self._live(life, Stopper())
             return broken, ending(life.root)
 
@@ -281,7 +285,7 @@ class Walk:
         if reader == 0:
             os.close(asked)
             os.close(answers)
-            answer_questions(life.root / _PUBLISHED, asks, answered)
+            answer_questions(life.root / _PUBLISHED, asks, answered, self._broken_listing)
             os._exit(0)
         os.close(asks)
         os.close(answered)
@@ -307,6 +311,9 @@ class Walk:
             os.close(answers)
             os.waitpid(reader, 0)
 
+    def _broken_listing(self) -> str:
+        return broken_listing() if self.scenario.is_listed else ""
+
     def _live(self, life: Life, stopper: Stopper) -> list[str]:
         if self.mistake is not None:
             MISTAKES[self.mistake]()
@@ -317,7 +324,7 @@ class Walk:
             storage = stopping_stores(stopper, disk, S3Options(endpoint, REGION, None, *keys))
         forbid_other_changes(str(life.root), disk.calls)
         # Who lives again does not wait until the lock of a dead process has expired.
-        with patch("tidegate.storage.s3_lease.LEASE_SECONDS", -60.0):
+        with patch("tidegate.storage.s3_lease.LEASE_SECONDS", -60.0), numbered_calls(stopper):
             life.live(storage, lambda engine: watch_database(engine, stopper))
         return stopper.made
 
