@@ -1,7 +1,7 @@
 """New ledgers of tests, made by the statements that once came of all migrations.
 
-Alembic takes twenty times as long, and nearly every test begins with a ledger of its own. What the
-migrations do is tried by `unit/ledger/migrations`; here they run once in each process.
+Alembic takes twenty times as long, and nearly every test begins with a ledger of its own. Ledgers
+that are there already, and those in PostgreSQL, are migrated as ever.
 """
 
 from __future__ import annotations
