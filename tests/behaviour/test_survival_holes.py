@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 
 from behaviour.test_survival_restored import NARROW, lose, put_back, rebuild, replay, save
 from crash.scenario import ledger_content
+from kept_lakes import KeptLake
 from small_lake import NOW, SmallLake, interval, load, look_again, publish, published_ids
 from tidegate import read_committed
 from tidegate.cli.app import app
@@ -28,13 +29,6 @@ if TYPE_CHECKING:
 FIRST = "dt=2026-02-01"
 
 
-@pytest.fixture
-def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SmallLake:
-    lake = SmallLake(tmp_path / "lake")
-    lake.found_by_name(monkeypatch)
-    return lake
-
-
 def take_in(lake: SmallLake, days: dict[int, int]) -> list[int]:
     ids = lake.commit(days)
     load(lake.pipeline())
@@ -42,10 +36,28 @@ def take_in(lake: SmallLake, days: dict[int, int]) -> list[int]:
     return ids
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> KeptLake[list[int]]:
+    """Publish three windows."""
+    folder = tmp_path_factory.mktemp("windows")
+    return KeptLake(folder, lambda lake: [take_in(lake, {1: 1, 2: 1})[0] for _ in range(3)])
+
+
 @pytest.fixture
-def ids(lake: SmallLake) -> list[int]:
-    """Publish three windows; the ids of the first day."""
-    return [take_in(lake, {1: 1, 2: 1})[0] for _ in range(3)]
+def lake(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> SmallLake:
+    """With three windows for who wants to know their ids, else empty."""
+    has_windows = "ids" in request.fixturenames
+    lake = request.getfixturevalue("kept").again() if has_windows else SmallLake(tmp_path / "lake")
+    lake.found_by_name(monkeypatch)
+    return lake
+
+
+@pytest.fixture
+def ids(kept: KeptLake[list[int]]) -> list[int]:
+    """Give the ids of the first day."""
+    return [*kept.made]
 
 
 def announces(lake: SmallLake, sequence: int) -> list[Path]:

@@ -16,6 +16,7 @@ import pyarrow.dataset as ds
 import pytest
 from typer.testing import CliRunner
 
+from kept_lakes import KeptLake
 from small_lake import NOW, SmallLake, day, load, publish, published_ids, stamps, stand_as_before
 from tidegate.cli.app import app
 from tidegate.cli.output import FAILED
@@ -40,6 +41,17 @@ if TYPE_CHECKING:
 OWNER = ".tidegate.owner"
 
 
+def published(lake: SmallLake) -> None:
+    lake.commit({1: 3, 2: 2, 3: 1})
+    load(lake.pipeline())
+    publish(lake.pipeline())
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory: pytest.TempPathFactory) -> KeptLake[None]:
+    return KeptLake(tmp_path_factory.mktemp("owned"), published)
+
+
 @pytest.fixture
 def lake(tmp_path: Path) -> SmallLake:
     lake = SmallLake(tmp_path / "lake")
@@ -48,11 +60,9 @@ def lake(tmp_path: Path) -> SmallLake:
 
 
 @pytest.fixture
-def owned(lake: SmallLake) -> SmallLake:
+def owned(kept: KeptLake[None]) -> SmallLake:
     """A lake whose pipeline `orders` has published."""
-    load(lake.pipeline())
-    publish(lake.pipeline())
-    return lake
+    return kept.again()
 
 
 def as_the_version_before(lake: SmallLake) -> None:
