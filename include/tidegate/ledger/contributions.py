@@ -10,6 +10,7 @@ import sqlalchemy as sa
 from tidegate.ledger import rows
 from tidegate.ledger.connect import reading
 from tidegate.ledger.schema import contribution, partition
+from tidegate.ledger.setting_aside import CONTRIBUTIONS
 
 if TYPE_CHECKING:
     from tidegate.model.message import Contribution
@@ -28,15 +29,10 @@ class Contributions:
 
         Also what is set aside, or was reset since: see `tidegate.model.counting`.
         """
-        query = (
-            sa.select(contribution)
-            .where(contribution.c.pipeline == self.name, contribution.c.partition == target.path)
-            .order_by(contribution.c.window)
-        )
+        mine = {"pipeline": self.name, "partition": target.path}
         with reading(self.engine) as connection:
-            return tuple(
-                rows.read_contribution(row, target) for row in connection.execute(query).mappings()
-            )
+            found = connection.execute(CONTRIBUTIONS, mine).mappings()
+            return tuple(rows.read_contribution(row, target) for row in found)
 
     def of_window(self, sequence: int) -> tuple[Contribution, ...]:
         """Return what one window contributed, by partition.

@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from tidegate.ledger import rows
 
 
+# Made once: to put a query together takes longer than to carry it out.
+_LOCKED = sa.select(pipeline).where(pipeline.c.name == sa.bindparam("name")).with_for_update()
+
+
 def lock(connection: sa.Connection, name: str) -> rows.Row:
     """Lock the pipeline's row, before any window's or partition's (SQLite locks all).
 
@@ -28,8 +32,7 @@ def lock(connection: sa.Connection, name: str) -> rows.Row:
     Raises:
         LedgerMoved: the ledger was replaced by one that does not know the pipeline (Transient).
     """
-    query = sa.select(pipeline).where(pipeline.c.name == name).with_for_update()
-    row = connection.execute(query).mappings().first()
+    row = connection.execute(_LOCKED, {"name": name}).mappings().first()
     if row is None:
         raise LedgerMoved(pipeline=name, expected="the pipeline", found="no such pipeline")
     return row

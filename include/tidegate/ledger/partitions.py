@@ -30,6 +30,15 @@ if TYPE_CHECKING:
 
 _NAMED = 5
 """Partitions that a message names."""
+_OF_ONE = (
+    partition.c.pipeline == sa.bindparam("pipeline"),
+    partition.c.partition == sa.bindparam("partition"),
+)
+# Made once: to put a query together takes longer than to carry it out.
+_STATE = sa.select(partition).where(*_OF_ONE)
+_FENCE = (
+    sa.select(partition.c.claim_fence, partition.c.claim_owner).where(*_OF_ONE).with_for_update()
+)
 
 
 @dataclass(frozen=True)
@@ -58,11 +67,8 @@ class Partitions:
     def find(self, target: Partition) -> PartitionState | None:
         """Return one partition, None if no window ever touched it."""
         with reading(self.engine) as connection:
-            row = (
-                connection.execute(sa.select(partition).where(*self._key(target)))
-                .mappings()
-                .first()
-            )
+            mine = {"pipeline": self.name, "partition": target.path}
+            row = connection.execute(_STATE, mine).mappings().first()
         return None if row is None else rows.read_partition_state(row)
 
     def get(self, target: Partition) -> PartitionState:
@@ -121,13 +127,20 @@ class Partitions:
                 sorted(found, key=lambda each: str(each["path"])),
             )
 
-    def claim(self, target: Partition, holder: Holder) -> Claim:
+    def claim(
+        self, target: Partition, holder: Holder, found: PartitionState | None = None
+    ) -> Claim:
         """Claim the right to propose, check or commit a partition; the fence increases each time.
+
+        Args:
+            target: the partition.
+            holder: who claims it.
+            found: the partition as it was read a moment ago; None: it is read here.
 
         Raises:
             ClaimHeld: another run has it and is not known to be dead (Transient).
         """
-        holder = holder.asked_about(self.get(target).owner)
+        holder = holder.asked_about((found or self.get(target)).owner)
         with self.engine.begin() as connection:
             query = sa.select(partition).where(*self._key(target)).with_for_update()
             row = connection.execute(query).mappings().first()
@@ -255,15 +268,8 @@ class Partitions:
 
 def check_fence(connection: sa.Connection, name: str, target: Partition, claim: Claim) -> None:
     """Compare a claim's fence, and keep others from taking it until the transaction ends."""
-    found = (
-        connection.execute(
-            sa.select(partition.c.claim_fence, partition.c.claim_owner)
-            .where(partition.c.pipeline == name, partition.c.partition == target.path)
-            .with_for_update()
-        )
-        .mappings()
-        .first()
-    )
+    mine = {"pipeline": name, "partition": target.path}
+    found = connection.execute(_FENCE, mine).mappings().first()
     fence = found["claim_fence"] if found else 0
     # The owner is compared, too: a ledger from a backup gives the same fence to somebody else. A
     # claim that was given back has no owner.

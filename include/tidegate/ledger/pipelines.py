@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from tidegate.model.watermark import WatermarkStep
 
 
+# Made once: to put a query together takes longer than to carry it out.
+_STATE = sa.select(pipeline).where(pipeline.c.name == sa.bindparam("name"))
+
+
 @dataclass(frozen=True)
 class Pipelines:
     """The ledger's view of one pipeline as a whole."""
@@ -34,11 +38,7 @@ class Pipelines:
     def find(self) -> PipelineState | None:
         """Return the pipeline's state, None if this ledger does not know it."""
         with reading(self.engine) as connection:
-            row = (
-                connection.execute(sa.select(pipeline).where(pipeline.c.name == self.name))
-                .mappings()
-                .first()
-            )
+            row = connection.execute(_STATE, {"name": self.name}).mappings().first()
         return None if row is None else rows.read_pipeline(row)
 
     def identity(self) -> Mapping[str, str] | None:

@@ -15,6 +15,12 @@ if TYPE_CHECKING:
     from tidegate.model.plan import ScanPlan
 
 
+# Made once: to put a query together takes longer than to carry it out.
+_STATE = sa.select(plan.c.state).where(
+    *(plan.c[key] == sa.bindparam(key) for key in ("pipeline", "window", "digest"))
+)
+
+
 @dataclass(frozen=True)
 class Plans:
     """The plans of one pipeline's windows.
@@ -96,9 +102,6 @@ def select_uri(pipeline: str, sequence: int, effective: str | None) -> sa.Select
 
 def plan_state(connection: sa.Connection, pipeline: str, sequence: int, digest: str) -> str | None:
     """Read the state of a plan: `planned` or `staged`; None if the ledger does not know it."""
-    found: str | None = connection.scalar(
-        sa.select(plan.c.state).where(
-            plan.c.pipeline == pipeline, plan.c.window == sequence, plan.c.digest == digest
-        )
-    )
+    mine = {"pipeline": pipeline, "window": sequence, "digest": digest}
+    found: str | None = connection.scalar(_STATE, mine)
     return found

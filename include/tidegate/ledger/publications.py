@@ -42,6 +42,20 @@ if TYPE_CHECKING:
     from tidegate.model.watermark import Evaluation
 
 
+_OF_ONE = tuple(publication.c[key] == sa.bindparam(key) for key in ("pipeline", "partition"))
+# Made once: to put a query together takes longer than to carry it out.
+_BEGUN = sa.select(publication).where(*_OF_ONE, publication.c.state.in_(BEGUN))
+_PROPOSED = sa.select(publication).where(
+    *_OF_ONE, publication.c.state == PublicationState.PROPOSED.value
+)
+_ONE = sa.select(publication).where(*_OF_ONE, publication.c.digest == sa.bindparam("digest"))
+_REVISIONS = (
+    rows.select_revisions(sa.bindparam("pipeline"))
+    .where(revision.c.partition == sa.bindparam("partition"))
+    .order_by(revision.c.revision)
+)
+
+
 @dataclass(frozen=True)
 class Publications:
     """The publications and revisions of one pipeline.
@@ -54,15 +68,15 @@ class Publications:
 
     def unrecorded(self, target: Partition) -> PublicationEntry | None:
         """Return the publication whose commit has begun but not ended, if there is one."""
-        return self._find(target, publication.c.state.in_(BEGUN))
+        return self._find(_BEGUN, target)
 
     def proposed(self, target: Partition) -> PublicationEntry | None:
         """Return the publication that waits for gate, approval or commit, if there is one."""
-        return self._find(target, publication.c.state == PublicationState.PROPOSED.value)
+        return self._find(_PROPOSED, target)
 
     def find(self, target: Partition, digest: str) -> PublicationEntry | None:
         """Return one publication by its digest."""
-        return self._find(target, publication.c.digest == digest)
+        return self._find(_ONE, target, digest=digest)
 
     def approved(self, target: Partition) -> PublicationEntry | None:
         """Return the publication that a person approved, if it can still be committed as shown."""
@@ -434,15 +448,10 @@ class Publications:
 
     def revisions(self, target: Partition) -> tuple[RevisionEntry, ...]:
         """Return a partition's revisions, oldest first: its lineage to the source (PC-C09)."""
-        query = (
-            rows.select_revisions(self.name)
-            .where(revision.c.partition == target.path)
-            .order_by(revision.c.revision)
-        )
+        mine = {"pipeline": self.name, "partition": target.path}
         with reading(self.engine) as connection:
-            return tuple(
-                rows.read_revision(row, target) for row in connection.execute(query).mappings()
-            )
+            found = connection.execute(_REVISIONS, mine).mappings()
+            return tuple(rows.read_revision(row, target) for row in found)
 
     def _set_aside(self, connection: sa.Connection, decision: DecisionRecord) -> None:
         """Set aside, or release, the rows that a decision names."""
@@ -454,25 +463,23 @@ class Publications:
             release(connection, self.name, target, decision.released, at)
 
     def _find(
-        self, target: Partition, *conditions: sa.ColumnElement[bool]
+        self, query: sa.Select[Any], target: Partition, **asked: str
     ) -> PublicationEntry | None:
-        query = sa.select(publication).where(*self._of(target), *conditions)
+        mine = {"pipeline": self.name, "partition": target.path, **asked}
         with reading(self.engine) as connection:
-            row = connection.execute(query).mappings().first()
+            row = connection.execute(query, mine).mappings().first()
         return None if row is None else rows.read_publication(row, target)
 
     def _approved(self, connection: sa.Connection, target: Partition) -> PublicationEntry | None:
-        query = sa.select(publication).where(
-            *self._of(target), publication.c.state == PublicationState.PROPOSED.value
-        )
-        row = connection.execute(query).mappings().first()
+        mine = {"pipeline": self.name, "partition": target.path}
+        row = connection.execute(_PROPOSED, mine).mappings().first()
         if row is None or not is_approved(row) or lapse(connection, row, as_shown=True):
             return None
         return rows.read_publication(row, target)
 
     def _row(self, connection: sa.Connection, target: Partition, digest: str) -> rows.Row | None:
-        query = sa.select(publication).where(*self._key(target, digest))
-        return connection.execute(query).mappings().first()
+        mine = {"pipeline": self.name, "partition": target.path, "digest": digest}
+        return connection.execute(_ONE, mine).mappings().first()
 
     def _values(self, proposal: Publication, now: datetime) -> dict[str, Any]:
         return {

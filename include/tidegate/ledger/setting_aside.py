@@ -19,14 +19,18 @@ if TYPE_CHECKING:
     from tidegate.model.publication import Undo
 
 
+# Made once: to put a query together takes longer than to carry it out.
+CONTRIBUTIONS = (
+    sa.select(contribution)
+    .where(*(contribution.c[key] == sa.bindparam(key) for key in ("pipeline", "partition")))
+    .order_by(contribution.c.window)
+)
+"""The contributions to one partition."""
+
+
 def contributions_to(connection: sa.Connection, name: str, path: str) -> tuple[Contribution, ...]:
     """Read the contributions to the partition at a path, by window, without its values."""
-    query = (
-        sa.select(contribution)
-        .where(contribution.c.pipeline == name, contribution.c.partition == path)
-        .order_by(contribution.c.window)
-    )
-    found = connection.execute(query).mappings()
+    found = connection.execute(CONTRIBUTIONS, {"pipeline": name, "partition": path}).mappings()
     return tuple(rows.read_contribution(row, Partition(())) for row in found)
 
 
