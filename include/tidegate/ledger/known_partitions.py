@@ -1,4 +1,4 @@
-"""Read all that the ledger knows of every partition of a pipeline, in a few queries."""
+"""Read all that the ledger knows of one partition, or of every one, in a few queries."""
 
 from __future__ import annotations
 
@@ -11,11 +11,14 @@ from tidegate.ledger import rows
 from tidegate.ledger.connect import reading
 from tidegate.ledger.lapsing import is_approved, lapse
 from tidegate.ledger.schema import BEGUN, contribution, partition, publication, revision
+from tidegate.ledger.setting_aside import CONTRIBUTIONS
 from tidegate.model.ledger_rows import KnownPartition
 from tidegate.model.publication import PublicationState
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from tidegate.model.partition import Partition
 
 _OPEN = (PublicationState.PROPOSED.value, *BEGUN)
 
@@ -66,6 +69,26 @@ def read_known_partitions(
         )
 
 
+def read_known_partition(engine: sa.Engine, name: str, target: Partition) -> KnownPartition | None:
+    """Return one partition as `read_known_partitions` does; None if no window ever touched it."""
+    mine = {"pipeline": name, "partition": target.path}
+    with reading(engine) as connection:
+        # In the order of `read_known_partitions`, and for its reasons.
+        publications = connection.execute(_ITS_PUBLICATIONS, mine).mappings().all()
+        brought = connection.execute(CONTRIBUTIONS, mine).mappings().all()
+        newest = connection.execute(_ITS_NEWEST, mine).mappings().all()
+        row = connection.execute(_ITS_STATE, mine).mappings().first()
+        may_be_committed = any(
+            item["state"] not in BEGUN
+            and is_approved(item)
+            and lapse(connection, item, as_shown=True) is None
+            for item in publications
+        )
+    if row is None:
+        return None
+    return _read(row, publications, brought, newest, may_be_committed=may_be_committed)
+
+
 def _read(
     row: rows.Row,
     publications: Sequence[rows.Row],
@@ -104,6 +127,21 @@ def _all(table: sa.Table, name: str) -> sa.Select[Any]:
 
 def _open_publications(name: str) -> sa.Select[Any]:
     return _all(publication, name).where(publication.c.state.in_(_OPEN))
+
+
+def _its(table: sa.Table) -> tuple[sa.ColumnElement[bool], ...]:
+    return tuple(table.c[key] == sa.bindparam(key) for key in ("pipeline", "partition"))
+
+
+# Made once: to put a query together takes longer than to carry it out.
+_ITS_PUBLICATIONS = sa.select(publication).where(*_its(publication), publication.c.state.in_(_OPEN))
+_ITS_NEWEST = (
+    rows.select_revisions(sa.bindparam("pipeline"))
+    .where(*_its(revision))
+    .order_by(revision.c.revision.desc())
+    .limit(1)
+)
+_ITS_STATE = sa.select(partition).where(*_its(partition))
 
 
 def _newest_revisions(name: str) -> sa.Select[Any]:

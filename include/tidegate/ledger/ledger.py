@@ -10,7 +10,7 @@ from tidegate.ledger.clock import database_time
 from tidegate.ledger.connect import keeping_open
 from tidegate.ledger.contributions import Contributions
 from tidegate.ledger.expected import Expected
-from tidegate.ledger.known_partitions import read_known_partitions
+from tidegate.ledger.known_partitions import read_known_partition, read_known_partitions
 from tidegate.ledger.partitions import Partitions
 from tidegate.ledger.pipelines import Pipelines
 from tidegate.ledger.places import place_of
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from tidegate.ledger.clock import Clock
     from tidegate.model.ledger_rows import KnownPartition
+    from tidegate.model.partition import Partition
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,10 @@ class Ledger:
             waiting_only: leave out partitions that have nothing pending.
         """
         return read_known_partitions(self.engine, self.name, waiting_only=waiting_only)
+
+    def known_partition(self, target: Partition) -> KnownPartition | None:
+        """Return all that is known of one partition; None if no window ever touched it."""
+        return read_known_partition(self.engine, self.name, target)
 
     @cached_property
     def publications(self) -> Publications:

@@ -169,7 +169,7 @@ def read_publication(row: Row, partition: Partition) -> PublicationEntry:
     )
 
 
-def select_revisions(name: str) -> sa.Select[Any]:
+def select_revisions(name: str | sa.BindParameter[str]) -> sa.Select[Any]:
     """Return the query for the revisions of a pipeline, as `read_revision` reads them."""
     of_publication = sa.and_(
         *(publication.c[key] == revision.c[key] for key in ("pipeline", "partition", "digest"))

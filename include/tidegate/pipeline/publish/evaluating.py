@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tidegate.commit.completeness import Waiting, evaluate_conditions
-from tidegate.commit.late_rows import has_news, held_rows, look_at_held
+from tidegate.commit.late_rows import has_news, look_at_held
 from tidegate.commit.partition_time import PartitionClock
 from tidegate.commit.triggers import Tide
 from tidegate.commit.watermark import is_idle
@@ -64,26 +64,36 @@ class Evaluator:
         Returns:
             None if nothing is pending, or a person has to decide first.
         """
-        state = self.ledger.partitions.find(partition)
-        if state is None:
-            return None
-        if self.ledger.publications.unrecorded(partition) is not None:
+        known = self.ledger.known_partition(partition)
+        return None if known is None else self.evaluate_known(known, now, waiting)
+
+    def evaluate_known(
+        self, known: KnownPartition, now: datetime, waiting: str | None = None
+    ) -> Evaluation | None:
+        """Evaluate a partition of which all is known; see `evaluate`."""
+        found = self._judge(known, now, lambda: self._tide(now))
+        if found is None or known.begun is not None or known.approved is not None:
+            return found
+        found = replace(found, waiting=waiting or found.waiting)
+        if _is_news(known.state, found):
+            self.ledger.partitions.record_why(known.state.partition, found)
+        return found
+
+    def _judge(
+        self, known: KnownPartition, now: datetime, tide: Callable[[], Tide]
+    ) -> Evaluation | None:
+        state = known.state
+        if known.begun is not None:
             return _begun(state, now)
-        approved = self.ledger.publications.approved(partition)
-        if approved is not None and approved.approval is not None:
-            return _approved(approved.approval, now)
+        if known.approved is not None and known.approved.approval is not None:
+            return _approved(known.approved.approval, now)
         if state.pending != "pending":
             return None
-        found = self._found(state, self._tide(now))
-        if found.committable:
-            contributions = self.ledger.contributions.to(partition)
-            if held_rows(contributions) is not None:
-                revisions = self.ledger.publications.revisions(partition)
-                found = self._with_late(found, state, contributions, revisions[-1:], now)
-        found = replace(found, waiting=waiting or found.waiting)
-        if _is_news(state, found):
-            self.ledger.partitions.record_why(partition, found)
-        return found
+        found = self._look(state, tide(), known.contributions)
+        if not found.committable:
+            return found
+        stands = (known.newest,) if known.newest else ()
+        return self._with_late(found, state, known.contributions, stands, now)
 
     def evaluate_pending(
         self, known: Iterable[KnownPartition], now: datetime
@@ -96,20 +106,13 @@ class Evaluator:
         found, news = {}, {}
         for item in known:
             state = item.state
-            if state.pending != "pending":
+            looked = self._judge(item, now, lambda: tide) if state.pending == "pending" else None
+            if looked is None:
                 continue
-            if item.begun is not None:
-                found[state.partition] = _begun(state, now)
-            elif item.approved is not None and item.approved.approval is not None:
-                found[state.partition] = _approved(item.approved.approval, now)
-            else:
-                looked = self._look(state, tide, item.contributions)
-                if looked.committable:
-                    stands = (item.newest,) if item.newest else ()
-                    looked = self._with_late(looked, state, item.contributions, stands, now)
-                found[state.partition] = looked
-                if _is_news(state, looked):
-                    news[state.partition] = looked
+            found[state.partition] = looked
+            is_judged = item.begun is None and item.approved is None
+            if is_judged and _is_news(state, looked):
+                news[state.partition] = looked
         self.ledger.partitions.record_whys(news)
         return found
 

@@ -12,17 +12,25 @@ from tidegate.stage import layout
 from tidegate.stage.stored import read_stored
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from tidegate.ledger import Ledger
     from tidegate.storage import Storage
 
 
-def abandonment_of(storage: Storage, uri: str) -> AbandonedPlan | None:
-    """Return the newest record that a plan was abandoned; None if there is none."""
+def abandonment_of(
+    storage: Storage, uri: str, names: Sequence[str] | None = None
+) -> AbandonedPlan | None:
+    """Return the newest record that a plan was abandoned; None if there is none.
+
+    Args:
+        storage: of the plan.
+        uri: its directory.
+        names: what is in it, as listed a moment ago; None: it is listed here.
+    """
     found = [
         read_stored(storage, f"{uri}/{name}", AbandonedPlan)
-        for name in storage.list_names(uri)
+        for name in (storage.list_names(uri) if names is None else names)
         if layout.is_abandoned_file(name)
     ]
     return max(found, key=lambda item: item.number, default=None)

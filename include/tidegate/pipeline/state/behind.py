@@ -8,6 +8,7 @@ Changes nothing.
 
 from __future__ import annotations
 
+import itertools
 import posixpath
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from tidegate.ledger import Ledger
     from tidegate.model.ledger_rows import PartitionState, PipelineState, PublicationEntry
     from tidegate.model.partition import Partition
-    from tidegate.model.publication import Publication
+    from tidegate.model.publication import CommitPlan, Publication
     from tidegate.pipeline.state.places import Roots
     from tidegate.pipeline.state.records import Announced
     from tidegate.storage import Storage
@@ -88,9 +89,19 @@ class Watch:
             LedgerBehind: the marker is of a revision that the ledger neither has nor is committing,
                 a window was announced again, or a record has a number that it did not reserve.
         """
-        self._check_marker(partition)
-        self._check_contributions(partition)
-        self.check_records(partition)
+        marker, record = self._read(partition)
+        known = self.ledger.known_partition(partition)
+        state, begun = (known.state, known.begun) if known else (None, None)
+        self._compare_marker(partition, marker, _newest_of(state, begun))
+        # Windows without rows for it, as far as the ledger knows, are only compared by `findings`.
+        windows = {item.window for item in (known.contributions if known else ())}
+        newest = [found for sequence in sorted(windows) for found in self._newest(sequence)]
+        pipeline = self.ledger.pipeline.find()
+        findings = [self._findings(newest, pipeline)]
+        if _is_of_this_ledger(record, pipeline):
+            findings.append(self._compare_record(partition, record, state))
+        for finding in itertools.chain.from_iterable(findings):
+            raise finding
 
     def check_everything(self) -> None:
         """Compare every window, and every partition that the ledger or a file names.
@@ -135,10 +146,7 @@ class Watch:
         Raises:
             LedgerBehind: as `check_partition`, for any of them.
         """
-        read = [
-            (target, self.standing_marker(target), self._records.newest_number(target))
-            for target in partitions
-        ]
+        read = [(target, *self._read(target)) for target in partitions]
         known = {item.state.partition: item for item in self.ledger.known_partitions()}
         pipeline = self.ledger.pipeline.find()
         for target, marker, record in read:
@@ -150,17 +158,6 @@ class Watch:
                     raise finding
         named = (known[target].contributions for target in partitions if target in known)
         self.check_windows(sorted({item.window for found in named for item in found}))
-
-    def _check_contributions(self, partition: Partition) -> None:
-        """Compare the newest announce of each window that has rows for a partition.
-
-        Windows without rows for it, as far as the ledger knows, are only compared by `findings`.
-        """
-        self.check_windows(item.window for item in self.ledger.contributions.to(partition))
-
-    def _check_marker(self, partition: Partition) -> None:
-        marker = self.standing_marker(partition)
-        self._compare_marker(partition, marker, self._newest_revision(partition))
 
     def _newest_revision(self, partition: Partition) -> int:
         # In this order, so that a commit that is recorded in between is found as a revision.
@@ -211,7 +208,7 @@ class Watch:
         """Return the retired pipeline whose marker is in a partition, whatever its record lists."""
         if not self._ended:
             return None
-        markers = self._markers(partition)
+        markers = self._markers(partition, self._records.newest_commit(partition))
         return next((it["pipeline"] for it in markers if self._was_left(it)), None)
 
     @cached_property
@@ -226,13 +223,19 @@ class Watch:
     def _ended(self) -> Sequence[Retirement]:
         return retirements(self.storage, self.roots.target)
 
-    def check_commit(self, publication: Publication) -> None:
+    def check_commit(self, publication: Publication, plan: CommitPlan | None = None) -> None:
         """Compare the current marker with a commit that is about to change files.
+
+        Args:
+            publication: what is published.
+            plan: that of the commit; None: it is read, if it is needed.
 
         Raises:
             LedgerBehind: it is of a later revision: the commit comes from an older ledger.
         """
-        marker, partition = self.standing_marker(publication.partition), publication.partition
+        partition = publication.partition
+        newest = self._records.newest_commit(partition, known=plan)
+        marker = self._standing_marker(partition, newest)
         if marker is not None and marker["revision"] > publication.revision:
             raise LedgerBehind(
                 pipeline=self.config.name,
@@ -245,7 +248,19 @@ class Watch:
 
         The marker of a pipeline that was retired says nothing about this one.
         """
-        own = (it for it in self._markers(partition) if not self._was_left(it))
+        return self._standing_marker(partition, self._records.newest_commit(partition))
+
+    def _read(self, partition: Partition) -> tuple[dict[str, Any] | None, tuple[int, str]]:
+        """Read the current marker of a partition, and the greatest number of its records."""
+        listed = self._records.of_partition(partition)
+        newest = self._records.newest_commit(partition, listed)
+        record = self._records.newest_number(partition, listed)
+        return self._standing_marker(partition, newest), record
+
+    def _standing_marker(
+        self, partition: Partition, newest: CommitPlan | None
+    ) -> dict[str, Any] | None:
+        own = (it for it in self._markers(partition, newest) if not self._was_left(it))
         if not self.roots.layout.is_shared:
             return next(own, None)
         return max(own, key=lambda marker: marker["revision"], default=None)
@@ -254,13 +269,13 @@ class Watch:
         """Return the paths of a partition's markers, but for those of retired pipelines."""
         return [
             path
-            for path in self._marker_paths(partition)
+            for path in self._marker_paths(partition, self._records.newest_commit(partition))
             if (marker := self._marker_at(path)) and not self._was_left(marker)
         ]
 
-    def _marker_paths(self, partition: Partition) -> list[str]:
+    def _marker_paths(self, partition: Partition, newest: CommitPlan | None) -> list[str]:
         """Return where markers of a partition may be, those of the newest revision first."""
-        folders, names = self.roots.folders(partition, self.storage), self.marker_names(partition)
+        folders, names = self.roots.folders(partition, self.storage), self._marker_names(newest)
         return [f"{folder}/{name}" for folder in folders for name in sorted(names)]
 
     def _was_left(self, marker: Mapping[str, Any]) -> bool:
@@ -272,8 +287,10 @@ class Watch:
 
         It may have been renamed since the last commit, which the ledger need not know.
         """
+        return self._marker_names(self._records.newest_commit(partition))
+
+    def _marker_names(self, plan: CommitPlan | None) -> set[str]:
         names = {self.config.commit.marker.name}
-        plan = self._records.newest_commit(partition)
         if plan is not None:
             names |= {plan.marker_name, plan.former_marker or plan.marker_name}
         return names
@@ -352,9 +369,9 @@ class Watch:
     def _records(self) -> Records:
         return Records(self.roots, self.storage)
 
-    def _markers(self, partition: Partition) -> Iterator[dict[str, Any]]:
+    def _markers(self, partition: Partition, newest: CommitPlan | None) -> Iterator[dict[str, Any]]:
         """Read the markers of a partition, whoever wrote them."""
-        found = map(self._marker_at, self._marker_paths(partition))
+        found = map(self._marker_at, self._marker_paths(partition, newest))
         return (marker for marker in found if marker is not None)
 
     def _marker_at(self, path: str) -> dict[str, Any] | None:

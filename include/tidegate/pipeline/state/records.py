@@ -19,7 +19,7 @@ from tidegate.stage import layout
 from tidegate.stage.stored import read_stored
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from tidegate.model.partition import Partition
     from tidegate.pipeline.state.places import Roots
@@ -104,8 +104,9 @@ class Records:
         """
         root = layout.window_root(self.roots.work, sequence)
         for uri in (f"{root}/{plan}" for plan in self.storage.list_names(root)):
-            names = [*filter(layout.is_sealed_file, self.storage.list_names(uri))]
-            record = abandonment_of(self.storage, uri) if names else None
+            listed = self.storage.list_names(uri)
+            names = [*filter(layout.is_sealed_file, listed)]
+            record = abandonment_of(self.storage, uri, listed) if names else None
             for name in names:
                 yield f"{uri}/{name}", record.number if record is not None else _NO_NUMBER
 
@@ -138,21 +139,51 @@ class Records:
         for path in self._published(_DECISIONS):
             yield read_stored(self.storage, path, DecisionRecord)
 
-    def newest_commit(self, partition: Partition) -> CommitPlan | None:
-        """Read the last commit plan of a partition; None if there is none."""
-        paths = self._published(_PLANS, partition)
-        newest = max(paths, key=layout.order_of_record, default=None)
-        return read_stored(self.storage, newest, CommitPlan) if newest else None
+    def of_partition(self, partition: Partition) -> list[str]:
+        """List the commit plans, verdicts and decisions of a partition."""
+        return [*self._published(_PLANS + _VERDICTS + _DECISIONS, partition)]
 
-    def newest_number(self, partition: Partition) -> tuple[int, str]:
+    def newest_commit(
+        self,
+        partition: Partition,
+        listed: Iterable[str] | None = None,
+        known: CommitPlan | None = None,
+    ) -> CommitPlan | None:
+        """Read the last commit plan of a partition; None if there is none.
+
+        Args:
+            partition: the partition.
+            listed: what `of_partition` returned a moment ago; None: it is listed here.
+            known: a plan of it that need not be read again.
+        """
+        listed = self.of_partition(partition) if listed is None else listed
+        paths = (path for path in listed if _kind_of(path) in _PLANS)
+        newest = max(paths, key=layout.order_of_record, default=None)
+        if newest is None:
+            return None
+        if known is not None:
+            made = known.publication
+            record = f"{made.digest}-{known.number}"
+            work = self.roots.work
+            if newest == layout.publication_file(work, partition, made.revision, record):
+                return known
+        return read_stored(self.storage, newest, CommitPlan)
+
+    def newest_number(
+        self, partition: Partition, listed: Iterable[str] | None = None
+    ) -> tuple[int, str]:
         """Find the greatest number that a commit plan, verdict or decision was written under.
+
+        Args:
+            partition: the partition.
+            listed: what `of_partition` returned a moment ago; None: it is listed here.
 
         Returns:
             The number, and which file has it, relative to the work directory; 0 if none has one.
         """
         found = (
             (layout.order_of_record(path)[1], layout.relative_to_work(self.roots.work, path))
-            for path in self._published(_PLANS + _VERDICTS + _DECISIONS, partition)
+            for path in (self.of_partition(partition) if listed is None else listed)
         )
         return max(found, default=(0, ""))
 
@@ -161,7 +192,10 @@ class Records:
         if partition is not None:
             root = layout.publications_root(self.roots.work, partition)
         for name in self.storage.list_files(root):
-            plain = name.rpartition("/")[2].removesuffix(".json")
-            found = plain[plain.rfind(".") :] if "." in plain else ""
-            if found in kinds and not plain.startswith("."):
+            if _kind_of(name) in kinds and not name.rpartition("/")[2].startswith("."):
                 yield f"{root}/{name}"
+
+
+def _kind_of(path: str) -> str:
+    plain = path.rpartition("/")[2].removesuffix(".json")
+    return plain[plain.rfind(".") :] if "." in plain else ""

@@ -42,16 +42,17 @@ def _evaluator(
         if kept is not None:
             kept.append(found)
 
+    known = SimpleNamespace(
+        state=state,
+        contributions=(),
+        newest=None,
+        begun=object() if begun else None,
+        approved=approval if approved else None,
+    )
     ledger: Any = SimpleNamespace(
         pipeline=SimpleNamespace(find=lambda: None),
-        contributions=SimpleNamespace(to=lambda _: ()),
-        partitions=SimpleNamespace(
-            find=lambda _: None if pending is None else state, record_why=record_why
-        ),
-        publications=SimpleNamespace(
-            unrecorded=lambda _: object() if begun else None,
-            approved=lambda _: approval if approved else None,
-        ),
+        known_partition=lambda _: None if pending is None else known,
+        partitions=SimpleNamespace(record_why=record_why),
     )
     return Evaluator(config, ledger)
 
