@@ -131,7 +131,9 @@ def _pool(address: sa.URL) -> dict[str, Any]:
         if not address.database:
             return {**shared, "poolclass": sa.pool.StaticPool}
         return {**shared, "poolclass": KeptOpen, "max_overflow": -1}
-    return {"pool_size": 2, "max_overflow": 8, "pool_pre_ping": True}
+    # As many as partitions are published at once: one that is opened for each use takes longer than
+    # all that it is asked.
+    return {"pool_size": 8, "max_overflow": 8, "pool_pre_ping": True}
 
 
 def _prepare_sqlite(engine: sa.Engine) -> None:

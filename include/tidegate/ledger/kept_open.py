@@ -11,12 +11,13 @@ import logging
 import os
 import sqlite3
 import threading
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 from sqlalchemy import event
 from sqlalchemy.exc import DisconnectionError
+
+from tidegate.ledger.turns import Turns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,6 +29,11 @@ _FILE = "tidegate_file"
 _SEEN = "tidegate_seen"
 _PROCESS = "tidegate_process"
 _KEPT = "tidegate_kept"
+_TURN = "tidegate_turn"
+_PATIENCE_SECONDS = 1.0
+"""Who waits longer opens a connection of its own: another thread may think in its transaction."""
+_HANDED_ON = 16
+"""How often a connection is handed on before its log is written back."""
 _SIZE = 2
 """Where the size is in a stamp; before it stands which file it is."""
 
@@ -40,8 +46,11 @@ class KeptOpen(sa.pool.QueuePool):
     to the log is written back to the file itself, because a copy of the file would lack the log
     beside it, and SQLite would apply the log to another file that is copied over this one.
 
-    Outside of `keeping` no connection is open. Threads have connections of their own, and so has a
-    forked process. Works only with `watch_connections`.
+    Outside of `keeping` no connection is open. Inside, threads take turns with one connection:
+    SQLite has one writer at a time anyway, and lets others look again and again whether it is done.
+    A log that the thread whose turn is next goes on with is not written back in between, which
+    would take most of the time of a transaction. A forked process has connections of its own. Works
+    only with `watch_connections`.
     """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
@@ -50,6 +59,33 @@ class KeptOpen(sa.pool.QueuePool):
         self.logger = logging.getLogger("sqlalchemy.pool.QueuePool")
         self._guard = threading.Lock()
         self._steps = 0
+        self._turns = Turns(_PATIENCE_SECONDS)
+        self._handed_on = 0
+
+    def hands_on(self) -> bool:
+        """Return whether the connection that is given back is used again at once."""
+        if self._turns.is_awaited and self._handed_on < _HANDED_ON:
+            self._handed_on += 1
+            return True
+        self._handed_on = 0
+        return False
+
+    def _do_get(self) -> ConnectionPoolEntry:
+        has_turn = self.is_keeping and self._turns.take()
+        try:
+            entry = super()._do_get()
+        except BaseException:
+            if has_turn:
+                self._turns.give_back()
+            raise
+        entry.record_info[_TURN] = has_turn  # type: ignore[index]
+        return entry
+
+    def _do_return_conn(self, record: ConnectionPoolEntry) -> None:
+        had_turn = record.record_info.pop(_TURN, False)  # type: ignore[union-attr]
+        super()._do_return_conn(record)
+        if had_turn:
+            self._turns.give_back()
 
     @property
     def is_keeping(self) -> bool:
@@ -95,7 +131,9 @@ def watch_connections(engine: sa.Engine) -> None:
         if connection is None:
             return
         pool = engine.pool
-        entry.info[_KEPT] = isinstance(pool, KeptOpen) and pool.is_keeping and _is_good(entry)
+        entry.info[_KEPT] = (
+            isinstance(pool, KeptOpen) and pool.is_keeping and _is_good(entry, pool.hands_on())
+        )
         if not entry.info[_KEPT]:
             entry.invalidate()
 
@@ -103,13 +141,13 @@ def watch_connections(engine: sa.Engine) -> None:
 def _look(path: str) -> _Stamp | None:
     """Return a value that distinguishes a file from others and from its earlier states."""
     try:
-        found = Path(path).stat()
+        found = os.stat(path)  # noqa: PTH116 - asked for three times at each use
     except OSError:
         return None
     return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
-def _is_good(entry: ConnectionPoolEntry) -> bool:
+def _is_good(entry: ConnectionPoolEntry, is_handed_on: bool) -> bool:
     """Write back the log; return whether the connection may be used again for its path."""
     connection: Any = entry.dbapi_connection
     before = entry.info.get(_SEEN)
@@ -118,7 +156,7 @@ def _is_good(entry: ConnectionPoolEntry) -> bool:
     # Also of others: while this connection was reading, they could not write back.
     log = _look(f"{entry.info[_FILE]}-wal")
     has_log = log is not None and log[_SIZE] > 0
-    if has_log and not _is_written_back(connection):
+    if has_log and not is_handed_on and not _is_written_back(connection):
         return False
     after = _look(entry.info[_FILE])
     entry.info[_SEEN] = after

@@ -7,6 +7,7 @@ import resource
 import shutil
 import sqlite3
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -302,3 +303,29 @@ def test_connections_that_come_and_go_are_no_steps_of_tidegate(
     engine.dispose()
 
     assert caplog.messages == []
+
+
+def test_threads_of_a_step_write_by_one_connection_and_all_of_it_stands_in_the_file(
+    engine: sa.Engine, path: Path, tmp_path: Path
+) -> None:
+    connections, written_back = opened(engine), list[str]()
+    sa.event.listen(
+        engine,
+        "connect",
+        lambda connection, _: connection.set_trace_callback(
+            lambda said: (
+                written_back.append(said) if said.startswith("PRAGMA wal_checkpoint") else None
+            )
+        ),
+    )
+    names = [f"{thread}-{number}" for thread in range(4) for number in range(20)]
+
+    with Ledger(engine, "a").keeping_open():
+        with ThreadPoolExecutor(4) as threads:
+            list(threads.map(lambda name: register(engine, name), names))
+        shutil.copy(path, tmp_path / "copy.db")
+
+    assert names_in(tmp_path / "copy.db") == set(names)
+    assert len(connections) == 1
+    # Not after each of them, as long as another thread goes on with the log.
+    assert len(written_back) < len(names)
