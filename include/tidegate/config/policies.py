@@ -44,6 +44,8 @@ class PolicyConfig(Section):
     """Whether readers wait for it, so that every other policy has to run before."""
     needs_columns: ClassVar[bool] = False
     """Whether it has to know the columns of the table, which are read from the plans."""
+    runs_side_by_side: ClassVar[bool] = True
+    """Whether one process may run it for several partitions at once, in threads."""
 
     @property
     def title(self) -> str:
@@ -85,6 +87,8 @@ class SnapshotPolicy(PolicyConfig):
     """The snapshot of an Iceberg table that has the files of a revision."""
 
     word: ClassVar[str] = "snapshot"
+    # Each snapshot follows the one before: commits at once would refuse each other.
+    runs_side_by_side: ClassVar[bool] = False
 
 
 class MetastorePolicy(PolicyConfig):
@@ -98,6 +102,8 @@ class CustomPolicy(PolicyConfig):
     """A policy of the user: a class built with text parameters (PC-A11)."""
 
     word: ClassVar[str] = "custom"
+    # Whoever wrote it need not have thought of threads.
+    runs_side_by_side: ClassVar[bool] = False
 
     custom: str
     """`module:Class`."""
