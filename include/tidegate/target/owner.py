@@ -7,6 +7,7 @@ ever removed.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import posixpath
@@ -32,7 +33,12 @@ from tidegate.target.marker import marked_by
 from tidegate.target.retired import retirements
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tidegate.storage import Storage
+
+    _Reading = Callable[[str], dict[str, Any] | None]
+    """Returns the content of a file that names an owner; see `read_owner_file`."""
 
 _FORMAT = 1
 
@@ -139,8 +145,10 @@ class Grounds:
                 something was published.
             OwnerInvalid: one of the files has other content.
         """
-        self._check_above(pipeline)
-        self._check_around(pipeline)
+        # Target and work directory are usually in the same directories.
+        read = functools.cache(self._read)
+        self._check_above(pipeline, read)
+        self._check_around(pipeline, read)
         above, beside = claims.target, claims.work
         if above is None:
             self._check_marked(pipeline, beside, worked_in)
@@ -204,21 +212,21 @@ class Grounds:
         for path in (self.target_file, self.work_file):
             self.storage.delete(path)
 
-    def _check_above(self, pipeline: str) -> None:
+    def _check_above(self, pipeline: str, read: _Reading) -> None:
         """Check that no table above the target would list its files."""
         for folder in folders_above(self.storage, self.target):
-            owner = _owner(self._read(f"{folder}/{OWNER_FILE}"))
+            owner = _owner(read(f"{folder}/{OWNER_FILE}"))
             if owner is not None:
                 raise TargetOwned(target=folder, owner=owner.pipeline, pipeline=pipeline)
 
-    def _check_around(self, pipeline: str) -> None:
+    def _check_around(self, pipeline: str, read: _Reading) -> None:
         """Check that no table of another pipeline would list what is staged, nor its work be mixed.
 
         A file of the name of `owner.json` in any other directory may be anything.
         """
         work = self.storage.real_path(self.work)
         for folder in (work, *folders_above(self.storage, self.work)):
-            owner = _owner(self._read(f"{folder}/{OWNER_FILE}"))
+            owner = _owner(read(f"{folder}/{OWNER_FILE}"))
             if owner is not None and owner.pipeline != pipeline:
                 self._refuse("target.work", self.work, folder, "table", owner, pipeline)
         target, name = self.storage.real_path(self.target), posixpath.basename(self.work_file)
@@ -227,7 +235,7 @@ class Grounds:
             ("target.work", self.work, folders_above(self.storage, self.work)),
         ):
             for folder in folders:
-                owner = owner_of_work(self.storage, f"{folder}/{name}")
+                owner = _owner_of_work(read, f"{folder}/{name}")
                 if owner is not None and owner.pipeline != pipeline:
                     self._refuse(key, place, folder, "work directory", owner, pipeline)
 
@@ -292,8 +300,12 @@ def folders_above(storage: Storage, place: str) -> tuple[str, ...]:
 
 def owner_of_work(storage: Storage, path: str) -> Owner | None:
     """Return who works in a directory, by a file that may be of something else altogether."""
+    return _owner_of_work(functools.partial(read_owner_file, storage), path)
+
+
+def _owner_of_work(read: _Reading, path: str) -> Owner | None:
     try:
-        raw = read_owner_file(storage, path)
+        raw = read(path)
     except (OwnerInvalid, StorageDenied):
         return None
     return _owner(raw) if raw is not None and "target" in raw else None
