@@ -303,6 +303,7 @@ REASONS = {
         "tidegate/pipeline/load/taker",
         "tidegate/pipeline/publish/commit_plans",
         "tidegate/pipeline/publish/committer",
+        "tidegate/pipeline/publish/under_claim",
         "tidegate/pipeline/publish/content",
         "tidegate/pipeline/publish/deciding",
         "tidegate/pipeline/publish/finishing",

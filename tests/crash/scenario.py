@@ -226,8 +226,10 @@ class Life:
         """Do every step; what is done already changes nothing."""
         with (
             patch("tidegate.plan.assembly.MANY_PARTITIONS", self.scenario.many),
-            # Changes have the same numbers each time only if one file is written after the other.
+            # Changes have the same numbers each time only if one file is written after the other,
+            # and one partition published after the other.
             patch("tidegate.stage.merged_files._workers", lambda _jobs: 1),
+            patch("tidegate.pipeline.publish_steps._AT_ONCE", 1),
         ):
             self._live(storage, watch, executors)
 

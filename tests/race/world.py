@@ -69,6 +69,7 @@ class World:
     def __post_init__(self) -> None:
         # The scheduler knows the threads of actors, and no others.
         patch("tidegate.stage.merged_files._workers", lambda _jobs: 1).start()
+        patch("tidegate.pipeline.publish_steps._AT_ONCE", 1).start()
         self.source = self.table(self.folder / "source")
         self.instants: list[str] = []
 

@@ -40,7 +40,7 @@ class AirflowConsumers:
 
     *Failure:* the revisions are published whatever Airflow answers; those that it was not told are
     named, because nobody else will tell it. If the command is killed, that is the one partition
-    whose commit had just ended.
+    whose commit had just ended: while an Airflow is told, partitions are published one by one.
 
     Args:
         pipeline: whose partitions are published.
@@ -56,6 +56,11 @@ class AirflowConsumers:
         self._untold: dict[str, str] = {}
         self._silence: str | None = None
         self._asset: int | None = None
+
+    @property
+    def is_told(self) -> bool:
+        """Whether an Airflow is named."""
+        return self._place is not None and self._place != ""
 
     def tell(self, partition: Partition) -> None:
         """Tell of the revisions of a partition that are new; without an Airflow, do nothing."""

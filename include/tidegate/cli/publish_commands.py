@@ -107,7 +107,8 @@ def publish_with_progress(
         total = len(partitions or opened.unpublished())
         task = progress.add_task(f"publishing {wording.plural(total, 'partition')}", total=None)
         try:
-            for outcome in _published(opened, partitions, owner, now, override):
+            one_by_one = consumers.is_told
+            for outcome in _published(opened, partitions, owner, now, override, one_by_one):
                 outcomes.append(outcome)
                 consumers.tell(outcome.partition)
                 done = f"{wording.count(len(outcomes))} of {wording.count(total)}"
@@ -176,15 +177,18 @@ def _published(
     owner: str,
     now: datetime,
     override: Override | None,
+    one_by_one: bool,
 ) -> Iterator[PublishOutcome]:
     if not partitions and override is not None:
-        yield from opened.publish_final(owner, now, override)
+        yield from opened.publish_final(owner, now, override, one_by_one=one_by_one)
     elif not partitions:
-        yield from opened.publish_all(owner, now)
+        yield from opened.publish_all(owner, now, one_by_one=one_by_one)
     elif len(partitions) == 1:
         yield opened.publish(partitions[0], owner, now, override, by_command=True)
     else:
         # A mistyped one is found before others are published.
         for partition in partitions:
             opened.ledger.partitions.get(partition)
-        yield from opened.publish_each(partitions, owner, now, override, by_command=True)
+        yield from opened.publish_each(
+            partitions, owner, now, override, by_command=True, one_by_one=one_by_one
+        )

@@ -26,19 +26,23 @@ from tidegate.model.counting import rows_pending
 from tidegate.model.publication import Outcome, Verdict
 from tidegate.model.run import Committed, Proposal, PublishOutcome
 from tidegate.pipeline.parts import PipelineParts
+from tidegate.pipeline.publish.side_by_side import side_by_side
 from tidegate.pipeline.state.kept_ledger import keeping_ledger_open
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
     from datetime import datetime
 
-    from tidegate.model.ledger_rows import PartitionState, RevisionEntry
+    from tidegate.model.ledger_rows import KnownPartition, PartitionState
     from tidegate.model.partition import Partition
     from tidegate.model.publication import Approval, Override, Publication
     from tidegate.model.watermark import Evaluation
     from tidegate.target.compaction import CompactionRule
 
 _ATTEMPTS_ON_NEW_CONTENT = 5
+
+_AT_ONCE = 8
+"""Partitions that one process publishes at once. Each may need two connections to the ledger."""
 
 _TOO_EARLY = (
     ClaimHeld,
@@ -122,14 +126,18 @@ class PublishSteps(PipelineParts):
             committed = self._committer.commit(
                 partition, publication, owner, now, by_command=by_command
             )
+        self._log_commit(committed, owner)
+        return committed
+
+    def _log_commit(self, made: Committed, owner: str) -> None:
+        partition, windows = str(made.partition), list(made.windows)
         _log.info(
             "committed %s revision %d: %d rows",
             partition,
-            committed.revision,
-            committed.rows,
-            extra=self._facts(run=owner, partition=str(partition), windows=list(committed.windows)),
+            made.revision,
+            made.rows,
+            extra=self._facts(run=owner, partition=partition, windows=windows),
         )
-        return committed
 
     def undone(self, partition: Partition) -> Publication:
         """Return what `undo` would do, without doing it.
@@ -200,6 +208,19 @@ class PublishSteps(PipelineParts):
                 time (design §8).
         """
         self.own(now)
+        return self._published(partition, owner, now, override, by_command=by_command)
+
+    @keeping_ledger_open
+    def _published(
+        self,
+        partition: Partition,
+        owner: str,
+        now: datetime,
+        override: Override | None,
+        *,
+        by_command: bool,
+    ) -> PublishOutcome:
+        """Publish a partition of a target whose owner was checked."""
         looked = self._evaluator.evaluate(partition, now)
         if looked is None:
             # A person's declaration is stored with the revision that it leads to; here there is
@@ -230,25 +251,22 @@ class PublishSteps(PipelineParts):
         by_command: bool,
     ) -> PublishOutcome:
         with self._noting(partition, now), self._forgotten.naming():
-            proposal = self._committer.propose(
-                partition, owner, now, override, by_command=by_command
-            )
-        if proposal is None:
-            return self._outcome(partition, None)
-        if proposal.stands:
+            passed = self._committer.publish(partition, owner, now, override, by_command=by_command)
+        if passed.stands:
             # Rows that arrived since become another revision.
-            after = self.publish(partition, owner, now, override, by_command=by_command)
+            after = self._published(partition, owner, now, override, by_command=by_command)
             needs_somebody = after.state in {"held", "failed"}
             return after if needs_somebody else replace(after, state="committed")
-        verdict = self.gate(partition, proposal.digest, owner, now)
+        verdict, committed = passed.verdict, passed.committed
+        if verdict is None:
+            return self._outcome(partition, None)
         if verdict.outcome is Outcome.FAIL:
             return self._outcome(partition, None, gate=Outcome.FAIL, state="failed")
-        state = None
-        with contextlib.suppress(NotApproved):
-            self.commit(partition, proposal.digest, owner, now, by_command=by_command)
-            # Even if rows arrived since, which wait for the next revision.
-            state = "committed"
+        if committed is not None:
+            self._log_commit(committed, owner)
         gate = verdict.outcome if verdict.checks else None
+        # Even if rows arrived since, which wait for the next revision.
+        state = "committed" if committed is not None else None
         return self._outcome(partition, None, gate=gate, state=state)
 
     @keeping_ledger_open
@@ -277,14 +295,16 @@ class PublishSteps(PipelineParts):
                 self._evaluator.note_failure(partition, failure, now)
             raise
 
-    def publish_all(self, owner: str, now: datetime) -> Iterator[PublishOutcome]:
+    def publish_all(
+        self, owner: str, now: datetime, *, one_by_one: bool = False
+    ) -> Iterator[PublishOutcome]:
         """Publish every pending partition, in order of partition time; see `publish_each`."""
         self.own(now)
         self._reviewer.review(now)
-        yield from self.publish_each(self.unpublished(), owner, now)
+        yield from self._each(self.unpublished(), owner, now, one_by_one=one_by_one)
 
     def publish_final(
-        self, owner: str, now: datetime, override: Override
+        self, owner: str, now: datetime, override: Override, *, one_by_one: bool = False
     ) -> Iterator[PublishOutcome]:
         """Publish every pending partition as if the watermark were at its maximum (PC-M09, W09).
 
@@ -295,6 +315,7 @@ class PublishSteps(PipelineParts):
             now: clock of the command.
             override: a person's word that the source is closed, kept with each revision for which
                 the watermark alone was not enough.
+            one_by_one: see `publish_each`.
 
         Raises:
             SourceBacklog: the source has changes that no window took in; nothing was published.
@@ -302,16 +323,18 @@ class PublishSteps(PipelineParts):
         self.own(now)
         self._check_closed(now)
         self._reviewer.review(now, is_final=True)
-        for partition in self.unpublished():
+
+        def work(partition: Partition) -> PublishOutcome:
             looked = self._evaluator.at_end(partition, now)
             if looked is not None and not looked.committable:
                 usual = self._evaluator.evaluate(partition, now)
                 if usual is not None and not usual.committable:
                     # What it waits for beside the watermark, which is passed.
-                    yield self._outcome(partition, looked)
-                    continue
+                    return self._outcome(partition, looked)
             word = override if looked is not None and looked.committable else None
-            yield from self.publish_each([partition], owner, now, word)
+            return self._tried(partition, owner, now, word)
+
+        yield from side_by_side(work, self.unpublished(), self._at_once(one_by_one=one_by_one))
 
     def _check_closed(self, now: datetime) -> None:
         state = self.ledger.pipeline.find()
@@ -338,21 +361,61 @@ class PublishSteps(PipelineParts):
         override: Override | None = None,
         *,
         by_command: bool = False,
+        one_by_one: bool = False,
     ) -> Iterator[PublishOutcome]:
-        """Publish some partitions that are known, one after the other; see `publish`.
+        """Publish some partitions that are known, several at once; see `publish`.
 
-        The failure of one partition does not stop the others (PC-T05), unless the target belongs to
-        another pipeline.
+        They begin in the given order, and are returned in it. The failure of one partition does not
+        stop the others (PC-T05), unless the target belongs to another pipeline, which is checked
+        once. `one_by_one`, and with a policy that knows no threads, a partition begins when its
+        outcome is asked for.
         """
         self.own(now)
-        for partition in partitions:
-            try:
-                yield self.publish(partition, owner, now, override, by_command=by_command)
-            except TidegateError as failure:
-                said = naming(str(failure), self.config.name, partition)
-                failed = self._outcome(partition, None, state="failed", error=said)
-                way_out = failure.way_out if isinstance(failure, PartitionStands) else None
-                yield replace(failed, way_out=way_out)
+        yield from self._each(
+            partitions, owner, now, override, by_command=by_command, one_by_one=one_by_one
+        )
+
+    def _each(
+        self,
+        partitions: Iterable[Partition],
+        owner: str,
+        now: datetime,
+        override: Override | None = None,
+        *,
+        by_command: bool = False,
+        one_by_one: bool,
+    ) -> Iterator[PublishOutcome]:
+        """Publish partitions of a target whose owner was checked."""
+
+        def work(partition: Partition) -> PublishOutcome:
+            return self._tried(partition, owner, now, override, by_command=by_command)
+
+        yield from side_by_side(
+            work, tuple(dict.fromkeys(partitions)), self._at_once(one_by_one=one_by_one)
+        )
+
+    def _at_once(self, *, one_by_one: bool) -> int:
+        policies = self.config.commit.policies
+        is_alone = one_by_one or not all(policy.runs_side_by_side for policy in policies)
+        return 1 if is_alone else _AT_ONCE
+
+    def _tried(
+        self,
+        partition: Partition,
+        owner: str,
+        now: datetime,
+        override: Override | None,
+        *,
+        by_command: bool = False,
+    ) -> PublishOutcome:
+        """Publish a partition; return the error, too, as what came of it."""
+        try:
+            return self._published(partition, owner, now, override, by_command=by_command)
+        except TidegateError as failure:
+            said = naming(str(failure), self.config.name, partition)
+            failed = self._outcome(partition, None, state="failed", error=said)
+            way_out = failure.way_out if isinstance(failure, PartitionStands) else None
+            return replace(failed, way_out=way_out)
 
     def _outcome(
         self,
@@ -363,11 +426,13 @@ class PublishSteps(PipelineParts):
         state: str | None = None,
         error: str | None = None,
     ) -> PublishOutcome:
-        found = self.ledger.partitions.get(partition)
-        held = self.ledger.publications.proposed(partition) if found.pending == "held" else None
+        known = self.ledger.known_partition(partition)
+        if known is None:
+            raise self.ledger.partitions.not_found(partition)
+        found = known.state
+        held = known.proposed if found.pending == "held" else None
         state = state or _outcome_state(found)
-        revisions = self.ledger.publications.revisions(partition)
-        made = revisions if state == "committed" else ()
+        made = known.newest if state == "committed" else None
         return PublishOutcome(
             partition=partition,
             state=state,
@@ -377,17 +442,15 @@ class PublishSteps(PipelineParts):
             gate=gate,
             error=error,
             digest=held.publication.digest if held else None,
-            approval=made[-1].approval if made else held.approval if held else None,
-            rows_pending=self._rows_pending(found, revisions),
+            approval=made.approval if made else held.approval if held else None,
+            rows_pending=_rows_pending(known),
         )
 
-    def _rows_pending(
-        self, found: PartitionState, revisions: Sequence[RevisionEntry]
-    ) -> int | None:
-        if found.pending == "none":
-            return None
-        brought = self.ledger.contributions.to(found.partition)
-        return rows_pending(brought, revisions[-1].contributions if revisions else {})
+
+def _rows_pending(known: KnownPartition) -> int | None:
+    if known.state.pending == "none":
+        return None
+    return rows_pending(known.contributions, known.newest.contributions if known.newest else {})
 
 
 def _outcome_state(found: PartitionState) -> str:

@@ -40,8 +40,10 @@ class CommitPlans:
     storage: Storage
     contents: Contents
 
-    def write(self, entry: PublicationEntry, owner: str, now: datetime, number: int) -> str:
-        """Write the plan that commits a publication; return its path in the work directory.
+    def write(
+        self, entry: PublicationEntry, owner: str, now: datetime, number: int
+    ) -> tuple[str, CommitPlan]:
+        """Write the plan that commits a publication; return its path in the work directory, and it.
 
         The number distinguishes attempts: the verdict, the decision and the policies may have
         changed since an attempt that died before it was prepared.
@@ -52,8 +54,11 @@ class CommitPlans:
         path = layout.publication_file(
             self.roots.work, publication.partition, publication.revision, name
         )
-        self.storage.write_once(path, pretty(plan.to_json()))
-        return layout.relative_to_work(self.roots.work, path)
+        relative = layout.relative_to_work(self.roots.work, path)
+        if not self.storage.write_once(path, pretty(plan.to_json())):
+            # A ledger from a backup gives a number again: what is written is carried out.
+            plan = self.contents.commit_plan(relative)
+        return relative, plan
 
     def _plan(self, entry: PublicationEntry, owner: str, now: datetime, number: int) -> CommitPlan:
         publication = entry.publication

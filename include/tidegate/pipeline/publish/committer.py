@@ -5,19 +5,11 @@ Propose, gate, commit, one partition at a time. Each step checks its requirement
 
 from __future__ import annotations
 
-import functools
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from tidegate.commit.publisher import is_marked
-from tidegate.errors import (
-    LedgerBehind,
-    NotApproved,
-    NotCommittable,
-    NumberPassed,
-    PublicationLapsed,
-    UnitLost,
-)
+from tidegate.errors import NotApproved
 from tidegate.model.publication import (
     GateRecord,
     Outcome,
@@ -26,19 +18,14 @@ from tidegate.model.publication import (
     Verdict,
 )
 from tidegate.model.run import Committed, Proposal
-from tidegate.pipeline.publish.commit_plans import CommitPlans, writes_marker
-from tidegate.pipeline.publish.judged import failed_why
-from tidegate.pipeline.state.again import again_if
-from tidegate.pipeline.state.work import check_not_ending
+from tidegate.pipeline.publish.under_claim import Passed, UnderClaim
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from datetime import datetime
 
     from tidegate.config import PipelineConfig
     from tidegate.ledger import Ledger
-    from tidegate.model.ledger_rows import Claim, PartitionState, PublicationEntry, RevisionEntry
-    from tidegate.model.message import Contribution
+    from tidegate.model.ledger_rows import Claim, PublicationEntry
     from tidegate.model.partition import Partition
     from tidegate.model.publication import Override
     from tidegate.pipeline.publish.compacting import Compactor
@@ -77,6 +64,22 @@ class Committer:
     late: LateRows
     reviewer: Reviewer
 
+    @cached_property
+    def _steps(self) -> UnderClaim:
+        return UnderClaim(
+            config=self.config,
+            roots=self.roots,
+            ledger=self.ledger,
+            storage=self.storage,
+            contents=self.contents,
+            gatekeeper=self.gatekeeper,
+            evaluator=self.evaluator,
+            finisher=self.finisher,
+            compactor=self.compactor,
+            late=self.late,
+            reviewer=self.reviewer,
+        )
+
     def propose(
         self,
         partition: Partition,
@@ -101,47 +104,67 @@ class Committer:
             NotCommittable: it is not due, and nobody overrides that.
             LedgerBehind: the files are ahead of the ledger; nothing was changed.
         """
-        self.watch.check_newest_window()
         self.watch.check_partition(partition)
         claim, finished = self.finisher.claim_with_nothing_begun(partition, owner, now)
-        looked = None if finished else self.evaluator.evaluate(partition, now)
-        if looked is None:
+        if finished is not None:
             self.ledger.partitions.release(partition, claim)
-            return replace(_in_numbers(finished), stands=True) if finished else None
-        try:
-            override = self.evaluator.check(partition, looked, override, by_command=by_command)
-        except NotCommittable:
-            self.ledger.partitions.release(partition, claim)
-            raise
-        approved = self.ledger.publications.approved(partition)
-        if approved is not None:
-            self._check_units(approved.publication, claim, now)
-            return self._proposal(approved)
-        before = self.ledger.publications.proposed(partition)
-        following = self._next_revision(partition, claim, now)
-        if following is None:
+            return replace(_in_numbers(finished), stands=True)
+        with self.finisher.renewing(partition, claim) as held:
+            found = self._steps.proposed(partition, claim, now, override, by_command=by_command)
+            held.end()
+        if found is None:
             return None
-        stored = self.ledger.publications.propose(following, claim, now, override)
-        return self._proposal(stored, before)
+        entry, before = found
+        return replace(_in_numbers(entry.publication), lapsed=_lapsed(before, entry.publication))
 
-    def _check_units(self, approved: Publication, claim: Claim, now: datetime) -> None:
-        """Make files of an approved revision again that were assembled for it and are gone.
+    def publish(
+        self,
+        partition: Partition,
+        owner: str,
+        now: datetime,
+        override: Override | None = None,
+        *,
+        by_command: bool = False,
+    ) -> Passed:
+        """Propose, gate and commit under one claim, which is held from the first to the last step.
+
+        What the steps check again, because others may have come in between, is checked once here:
+        the claim's fence, which every transaction compares, and the lock decide who may go on.
 
         Raises:
-            UnitLost: they cannot be, because more has come since.
+            ClaimHeld: another run works on the partition (Transient).
+            NotCommittable: it is not due, and nobody overrides that.
+            PublicationLapsed: a contribution was added or changed meanwhile: publish again.
+            LedgerBehind: the files are ahead of the ledger; nothing was changed.
+            TidegateError: as `gate` and `commit`.
         """
-        partition = approved.partition
-        if not self.contents.lacks_unit(approved):
-            return
-        following = self._next_revision(partition, claim, now)
-        if following is None or following.digest != approved.digest:
+        self.watch.check_partition(partition)
+        claim, finished = self.finisher.claim_with_nothing_begun(partition, owner, now)
+        is_held = True
+        try:
+            if finished is not None:
+                return Passed(stands=True)
+            with self.finisher.renewing(partition, claim) as held:
+                found = self._steps.proposed(partition, claim, now, override, by_command=by_command)
+                passed = self._steps.passed(found[0], claim, owner, now) if found else Passed()
+                held.end()
+            is_held = found is not None and passed.committed is None
+            return passed
+        finally:
+            if is_held:
+                self._let_go(partition, claim)
+
+    def _let_go(self, partition: Partition, claim: Claim) -> None:
+        """End a claim, so that others need not wait for its expiry, unless a commit was begun."""
+        if self.ledger.publications.unrecorded(partition) is None:
             self.ledger.partitions.release(partition, claim)
-            raise UnitLost(pipeline=self.config.name, partition=str(partition))
 
     def held(self, partition: Partition) -> Proposal | None:
         """Return what a held partition waits with for a person's decision."""
         stored = self.ledger.publications.proposed(partition)
-        return self._proposal(stored) if stored is not None else None
+        if stored is None:
+            return None
+        return _in_numbers(self.contents.proposed(partition, stored.publication.digest).publication)
 
     def gate(
         self,
@@ -174,37 +197,14 @@ class Committer:
         if done is not None and done.state is PublicationState.RECORDED and done.verdict:
             return done.verdict
         entry = self.contents.proposed(partition, publication)
-        if entry.verdict is not None and self._is_passed(entry):
+        if entry.verdict is not None and self._steps.is_passed(entry):
             return entry.verdict
         # Before a number is reserved: afterwards the ledger would seem to know an older record.
         self.watch.check_records(partition)
         claim = self.finisher.claim(partition, owner, now)
-        with self.finisher.renewing(partition, claim):
-            # A lost file is reported with its window before an engine fails on it.
-            self.finisher.examine(entry.publication, ())
-            verdict, report = self.gatekeeper.judge(partition, entry, now)
-            # Before the verdict is known to others, who then look at what is held.
-            if verdict.outcome is Outcome.HOLD:
-                self.finisher.hold(entry.publication, owner)
-            elif verdict.outcome is Outcome.FAIL:
-                self.finisher.drop_held(partition)
-        why = failed_why(verdict, now, self.ledger.partitions.get(partition).why)
-        held = why if verdict.outcome is Outcome.HOLD else None
-        if held is not None and asks:
-            held = replace(held, waiting=owner)
-        number = self.ledger.publications.reserve(partition, claim)
-        self.gatekeeper.keep(
-            GateRecord(entry.publication, verdict, held, report, entry.override, number)
-        )
-        try:
-            self.ledger.publications.record_verdict(partition, publication, verdict, claim, held)
-        except PublicationLapsed:
-            # The new rows get their own run, which need not wait until the claim expires.
-            self.ledger.partitions.release(partition, claim)
-            raise
-        if verdict.outcome is Outcome.FAIL:
-            self.ledger.partitions.record_why(partition, why)
-            self.ledger.partitions.release(partition, claim)
+        with self.finisher.renewing(partition, claim) as held:
+            verdict = self._steps.judged(entry, claim, owner, now, asks=asks)
+            held.end()
         return verdict
 
     def commit(
@@ -228,33 +228,24 @@ class Committer:
             PolicyUnknown: a policy that the pipeline file names cannot be built.
         """
         self.watch.check_partition(partition)
-        claim = self.finisher.claim(partition, owner, now)
+        claim, is_held = self.finisher.claim(partition, owner, now), True
         try:
-            if not self.finisher.finish(partition, claim, owner, now, only=publication):
-                entry = self._committable(partition, publication)
-                self._check_turn(entry, now, by_command=by_command)
+            has_begun = self.ledger.publications.unrecorded(partition) is not None
+            if self.finisher.finish(partition, claim, owner, now, only=publication):
+                return self._steps.made(partition, publication)
+            entry = self._committable(partition, publication)
+            self._check_turn(entry, now, by_command=by_command)
+            if has_begun:
+                # Recording what a predecessor began has ended the claim.
                 claim = self.finisher.claim(partition, owner, now)
-                # A prepared commit has to be finished: a lost file or an unknown policy is found
-                # before that, while the file can still be corrected.
-                with self.finisher.renewing(partition, claim):
-                    self.finisher.examine(entry.publication, self.config.commit.policies)
-                path = again_if(
-                    NumberPassed, functools.partial(self._prepare, entry, claim, owner, now)
-                )
-                check_not_ending(self.roots, self.config.name, self.storage)
-                self.finisher.carry_out(partition, path, claim, owner, now)
+            with self.finisher.renewing(partition, claim) as held:
+                made = self._steps.committed(entry, claim, owner, now)
+                held.end()
+            is_held = False
+            return made
         finally:
-            # If nothing was begun, or all was done before, others need not wait for expiry.
-            if self.ledger.publications.unrecorded(partition) is None:
-                self.ledger.partitions.release(partition, claim)
-        made = self._made(partition, publication)
-        return Committed(
-            partition=partition,
-            revision=made.revision,
-            rows=made.rows,
-            watermark=made.watermark,
-            windows=tuple(sorted(int(window) for window in made.contributions)),
-        )
+            if is_held:
+                self._let_go(partition, claim)
 
     def compact(
         self, partition: Partition, rule: CompactionRule, owner: str, now: datetime
@@ -270,7 +261,6 @@ class Committer:
             ClaimHeld, PartitionBusy: another run works on the partition (Transient).
             LedgerBehind: the files are ahead of the ledger; nothing was changed.
         """
-        self.watch.check_newest_window()
         self.watch.check_partition(partition)
         claim, _ = self.finisher.claim_with_nothing_begun(partition, owner, now)
         try:
@@ -290,8 +280,7 @@ class Committer:
             self.ledger.publications.record_verdict(partition, digest, verdict, claim, None)
             return self.commit(partition, digest, owner, now, by_command=True)
         finally:
-            if self.ledger.publications.unrecorded(partition) is None:
-                self.ledger.partitions.release(partition, claim)
+            self._let_go(partition, claim)
 
     def file_late(self, partition: Partition, owner: str, now: datetime) -> None:
         """Put late rows that do not count where they belong, after their windows were read again.
@@ -308,101 +297,15 @@ class Committer:
         finally:
             self.ledger.partitions.release(partition, claim)
 
-    def _made(self, partition: Partition, publication: str) -> RevisionEntry:
-        """Return the revision that was committed.
-
-        Raises:
-            LedgerBehind: another ledger has replaced this one.
-        """
-        for item in self.ledger.publications.revisions(partition):
-            if item.digest == publication:
-                return item
-        raise LedgerBehind(
-            pipeline=self.config.name,
-            found=f"publication {publication} committed in {partition}",
-            known="no such revision",
-        )
-
-    def _prepare(self, entry: PublicationEntry, claim: Claim, owner: str, now: datetime) -> str:
-        """Write a commit plan and begin the commit; return the plan's path.
-
-        Raises:
-            NumberPassed: something newer was recorded in the meantime (Transient).
-        """
-        number = self.ledger.publications.reserve(entry.publication.partition, claim)
-        plans = CommitPlans(self.config, self.roots, self.ledger, self.storage, self.contents)
-        path = plans.write(entry, owner, now, number)
-        self.ledger.publications.prepare(entry, path, claim, number)
-        return path
-
-    def _next_revision(
-        self, partition: Partition, claim: Claim, now: datetime
-    ) -> Publication | None:
-        """Compute the next revision; None, and recorded, if the content would not change."""
-        state = self.ledger.partitions.get(partition)
-        with self.finisher.renewing(partition, claim):
-            following, seen = self._worked_out(state, claim, now)
-            while following.is_empty and self._stands(partition, state.revision):
-                if self.ledger.partitions.note_standing(partition, claim, seen):
-                    return None
-                following, seen = self._worked_out(state, claim, now)
-        return following
-
-    def _worked_out(
-        self, state: PartitionState, claim: Claim, now: datetime
-    ) -> tuple[Publication, Sequence[Contribution]]:
-        """Settle late rows; return the next revision, and the contributions it was made from."""
-        partition = state.partition
-        seen = self.ledger.contributions.to(partition)
-        while self.late.release(state, seen, now):
-            seen = self.ledger.contributions.to(partition)
-        standing = self.contents.standing(partition)
-        stood = standing.contributions if standing else {}
-        self.late.file(partition, seen, stood, claim, claim.owner)
-        return self.compactor.next_revision(partition, state, seen), seen
-
-    def _stands(self, partition: Partition, revision: int) -> bool:
-        """Return whether the content of a partition, which would not change, is published."""
-        if revision:
-            return self._is_marked(partition)
-        # A static partition is complete without rows, too (PC-F31, V10), and so is an expected one.
-        is_empty_too = self.contents.is_declared_empty(partition)
-        return not is_empty_too and not self.reviewer.is_marked_empty(partition)
-
-    def _is_marked(self, partition: Partition) -> bool:
-        """Return whether the current revision has its marker; one taken back has none."""
-        plan = self.contents.standing_plan(partition)
-        if plan is None:
-            return True
-        if not self.finisher.shows(plan.publication):
-            return False
-        return not writes_marker(plan) or is_marked(
-            self.storage, self.roots.revision(plan.publication), plan
-        )
-
-    def _proposal(
-        self, stored: PublicationEntry, before: PublicationEntry | None = None
-    ) -> Proposal:
-        """Return the effect of a stored proposal on its partition."""
-        shown = stored.publication
-        found = self.contents.proposed(shown.partition, shown.digest).publication
-        return replace(_in_numbers(found), lapsed=_lapsed(before, found))
-
     def _committable(self, partition: Partition, publication: str) -> PublicationEntry:
         entry = self.contents.proposed(partition, publication)
-        if not self._is_passed(entry):
+        if not self._steps.is_passed(entry):
             raise NotApproved(
                 pipeline=self.config.name,
                 partition=str(partition),
                 outcome=entry.verdict.outcome.value if entry.verdict else "not checked",
             )
         return entry
-
-    def _is_passed(self, entry: PublicationEntry) -> bool:
-        """Return whether the gate passed it, and a person approved it if that is required."""
-        is_asked = self.config.commit.requires("approval") and not entry.is_approved
-        # Joined files have the rows that were approved.
-        return entry.may_be_committed and (not is_asked or entry.publication.is_rewrite)
 
     def _check_turn(self, entry: PublicationEntry, now: datetime, *, by_command: bool) -> None:
         """Evaluate the trigger again, unless a person overrode it."""

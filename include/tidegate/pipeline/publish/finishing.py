@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     from tidegate.ledger import Ledger
     from tidegate.ledger.holder import Life
     from tidegate.metastore.protocol import SparkCatalog
-    from tidegate.model.ledger_rows import Claim, PublicationEntry
+    from tidegate.model.ledger_rows import Claim, PublicationEntry, RevisionEntry
     from tidegate.model.partition import Partition
+    from tidegate.model.publication import CommitPlan
     from tidegate.pipeline.publish.content import Contents
     from tidegate.pipeline.state.behind import Watch
     from tidegate.pipeline.state.places import Roots
@@ -69,8 +70,9 @@ class Finisher:
         """
         holder = Holder(owner, now, self.config.execute.claim_timeout, self.life_of)
         held = self.ledger.partitions
-        if held.get(partition).owner is None or not held.is_free(partition, holder):
-            return held.claim(partition, holder)
+        found = held.get(partition)
+        if found.owner is None or not held.is_free(partition, holder):
+            return held.claim(partition, holder, found)
         with self.storage.lock(layout.lock_file(self.roots.work, partition), owner):
             return held.claim(partition, holder)
 
@@ -115,22 +117,41 @@ class Finisher:
         if entry is None:
             done = self.ledger.publications.find(partition, only) if only else None
             return done is not None and done.state is PublicationState.RECORDED
-        self.carry_out(partition, str(entry.commit_plan), claim, owner, now)
+        path = str(entry.commit_plan)
+        with self.renewing(partition, claim):
+            self.carry_out(path, self.contents.commit_plan(path), claim, owner, now)
         return entry.publication.digest == only
 
     def carry_out(
-        self, partition: Partition, path: str, claim: Claim, owner: str, now: datetime
+        self, path: str, plan: CommitPlan, claim: Claim, owner: str, now: datetime
     ) -> None:
-        """Publish the revision of a commit plan, and record it."""
-        plan = self.contents.commit_plan(path)
-        publication, policies = plan.publication, policies_to_finish(plan, self.config)
-        steps = _Steps(self.ledger, self.watch, publication, claim)
-        with self.renewing(partition, claim):
-            self._publisher(publication, policies).carry_out(plan, owner, steps)
-        self.ledger.publications.record(revision_of(plan, path, owner, now), claim)
+        """Publish the revision of a commit plan, and record it; the caller renews the claim.
 
-    def examine(self, publication: Publication, policies: Sequence[PolicyConfig]) -> None:
+        Args:
+            path: of the plan, in the work directory.
+            plan: as it was written there.
+            claim: the caller's, which ends with the commit.
+            owner: the run.
+            now: its clock.
+        """
+        publication, policies = plan.publication, policies_to_finish(plan, self.config)
+        made = revision_of(plan, path, owner, now)
+        steps = _Steps(self.ledger, self.watch, publication, claim, plan, made)
+        self._publisher(publication, policies).carry_out(plan, owner, steps)
+
+    def examine(
+        self,
+        publication: Publication,
+        policies: Sequence[PolicyConfig],
+        *,
+        with_files: bool = True,
+    ) -> None:
         """Check the requirements of a commit before it begins.
+
+        Args:
+            publication: what is to be published.
+            policies: those that have to do their part.
+            with_files: False: its files were examined a moment ago.
 
         Raises:
             StagedFileMissing, FileLengthWrong, FileContentWrong: a file was lost or damaged.
@@ -142,7 +163,8 @@ class Finisher:
             TargetTableMoved and others: see `CommitSnapshot.commit`.
         """
         publisher = self._publisher(publication, policies)
-        publisher.files.examine(publication)
+        if with_files:
+            publisher.files.examine(publication)
         if policies and publisher.table is not None:
             publisher.table.examine(publisher.context(publication, self.config.name, ""))
         publisher.foresee(publication, self.config.name)
@@ -247,12 +269,20 @@ class _Steps:
     watch: Watch
     publication: Publication
     claim: Claim
+    plan: CommitPlan | None = None
+    """That of the commit, if one is carried out."""
+    made: RevisionEntry | None = None
+    """Recorded once the marker stands; None: nothing is published."""
 
     def check_right(self) -> None:
         # The file first, then the ledger: see `behind`.
-        self.watch.check_commit(self.publication)
+        self.watch.check_commit(self.publication, self.plan)
         self.ledger.partitions.check_fence(self.publication.partition, self.claim)
 
     def advance(self, to: PublicationState) -> None:
+        if to is PublicationState.MARKED and self.made is not None:
+            # Nothing is left to do that another process would go on from.
+            self.ledger.publications.record(self.made, self.claim)
+            return
         target, digest = self.publication.partition, self.publication.digest
         self.ledger.publications.advance(target, digest, to, self.claim)

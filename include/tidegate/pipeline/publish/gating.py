@@ -24,7 +24,7 @@ from tidegate.stage import layout
 from tidegate.target.schema import unified
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
     from datetime import datetime
 
     from tidegate.config import PipelineConfig
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from tidegate.model.ledger_rows import PublicationEntry
     from tidegate.model.message import Contribution
     from tidegate.model.partition import Partition
-    from tidegate.model.publication import Publication, Verdict
+    from tidegate.model.publication import Verdict
     from tidegate.pipeline.publish.content import Contents
     from tidegate.pipeline.state.places import Roots
     from tidegate.storage import Storage
@@ -101,10 +101,11 @@ class Gatekeeper:
         slow = slowness(time.monotonic() - started, verdict.rows)
         if slow is not None and self.config.gate is not None:
             _log.warning("the suite %s took %s of %s", self.config.gate.suite, slow, partition)
-        rules = (
-            *self._holding_rules(partition, publication),
-            *self._late_rows(partition, publication),
-        )
+        standing = self.contents.standing(partition)
+        added = new_windows(publication, standing.contributions if standing else {})
+        known = self.ledger.contributions.to(partition)
+        news = [item for item in known if item.window in added]
+        rules = (*_holding_rules(news, publication.rows), *self._late_rows(news))
         if rules:
             failed = verdict.outcome is Outcome.FAIL
             outcome = Outcome.FAIL if failed else Outcome.HOLD
@@ -120,26 +121,9 @@ class Gatekeeper:
         path = layout.gate_file(self.roots.work, partition, revision, name)
         self.storage.write_once(path, pretty(record.to_json()))
 
-    def _holding_rules(
-        self, partition: Partition, publication: Publication
-    ) -> tuple[CheckResult, ...]:
-        added = self._new_windows(publication)
-        return tuple(
-            CheckResult(f"row rule {rule}", "critical", False, observed, "no row fails it")
-            for item in self.ledger.contributions.to(partition)
-            if item.window in added
-            for rule, observed in failed_rules(item, publication.rows)
-        )
-
-    def _new_windows(self, publication: Publication) -> set[int]:
-        standing = self.contents.standing(publication.partition)
-        return new_windows(publication, standing.contributions if standing else {})
-
-    def _late_rows(self, partition: Partition, publication: Publication) -> Iterator[CheckResult]:
+    def _late_rows(self, added: Sequence[Contribution]) -> Iterator[CheckResult]:
         """Ask a person about late rows whose windows were planned to ask (PC-L05)."""
-        added = self._new_windows(publication)
-        known = self.ledger.contributions.to(partition)
-        news = [item for item in known if item.window in added and is_news(item)]
+        news = filter(is_news, added)
         late = [item for item in news if self._late_policy(item) == "propose"]
         if late:
             windows = ", ".join(str(item.window) for item in late)
@@ -154,6 +138,14 @@ class Gatekeeper:
         if planned is None:
             return self.config.commit.late_data.policy
         return LateDataConfig.model_validate(planned).policy
+
+
+def _holding_rules(added: Sequence[Contribution], rows: int) -> tuple[CheckResult, ...]:
+    return tuple(
+        CheckResult(f"row rule {rule}", "critical", False, observed, "no row fails it")
+        for item in added
+        for rule, observed in failed_rules(item, rows)
+    )
 
 
 def failed_rules(contribution: Contribution, partition_rows: int) -> Iterator[tuple[str, str]]:

@@ -156,8 +156,7 @@ def check_owner(roots: Roots, ledger: Ledger, storage: Storage) -> bool:
 
 def _is_own(roots: Roots, claims: Claims, ledger: Ledger, storage: Storage) -> bool:
     state = ledger.pipeline.find()
-    check_not_resetting(roots, ledger.name, storage)
-    check_not_ending(roots, ledger.name, storage)
+    check_going_on(roots, ledger.name, storage)
     grounds = roots.grounds(storage)
     if state is None:
         claims = with_work_moved(roots, claims, storage)
@@ -206,20 +205,25 @@ def check_not_resetting(roots: Roots, pipeline: str, storage: Storage) -> None:
         raise ResetUnfinished(pipeline=pipeline, path=path)
 
 
-def check_not_ending(roots: Roots, pipeline: str, storage: Storage) -> None:
-    """Check that the pipeline was not ended, and that nobody is at it.
+def check_going_on(roots: Roots, pipeline: str, storage: Storage) -> None:
+    """Check that the pipeline was neither ended nor reset, and that nobody is at it.
 
-    A commit checks it again once the ledger knows that it has begun: a retirement that began before
-    then is seen here, and one that begins later sees the commit.
+    A commit checks it again once the ledger knows that it has begun: who began before then is seen
+    here, and who begins later sees the commit, or takes its claim.
 
     Raises:
+        ResetUnfinished: it is being reset, or that was killed.
         PipelineRetired: it was ended.
         RetireUnfinished: it is being ended (Transient).
     """
+    # One look for both files, and before the record that takes the place of one of them.
+    names = storage.list_names(roots.work)
+    reset, retire = layout.reset_file(roots.work), layout.retire_file(roots.work)
+    if posixpath.basename(reset) in names:
+        raise ResetUnfinished(pipeline=pipeline, path=reset)
     check_not_retired(roots, pipeline, storage)
-    path = layout.retire_file(roots.work)
-    if storage.exists(path):
-        raise RetireUnfinished(pipeline=pipeline, path=path)
+    if posixpath.basename(retire) in names:
+        raise RetireUnfinished(pipeline=pipeline, path=retire)
 
 
 def check_not_retired(roots: Roots, pipeline: str, storage: Storage) -> None:

@@ -1,0 +1,114 @@
+"""Many partitions published at once by one process: all of them, each once, whatever happens."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import pytest
+
+from dying import Killed, deaths
+from small_lake import NOW, SmallLake, day, load, publish
+from tidegate.storage import LocalStorage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+DAYS = range(1, 11)
+PROCESS_TIME = {"commit": {"trigger": "process-time"}}
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> SmallLake:
+    """A lake with ten days that wait, of one row each."""
+    made = SmallLake(tmp_path / "lake", keys=PROCESS_TIME)
+    made.commit(dict.fromkeys(DAYS, 1))
+    load(made.pipeline())
+    return made
+
+
+def wanted(*without: int) -> dict[str, list[int]]:
+    return {str(day(number)): [number] for number in DAYS if number not in without}
+
+
+@dataclass(frozen=True)
+class Meeting(LocalStorage):
+    """A disk on which the first partition to be changed waits until another one is, too."""
+
+    met: threading.Barrier = field(default_factory=lambda: threading.Barrier(2), compare=False)
+
+    @contextlib.contextmanager
+    def lock(self, path: str, holder: str) -> Iterator[None]:
+        with super().lock(path, holder):
+            if not self.met.broken:
+                with contextlib.suppress(threading.BrokenBarrierError):
+                    self.met.wait(30)
+                    self.met.abort()
+            yield
+
+
+def test_partitions_are_changed_at_once_and_told_in_their_order(lake: SmallLake) -> None:
+    storage = Meeting()
+
+    outcomes = publish(lake.pipeline(storage))
+
+    assert storage.met.broken
+    assert [item.partition for item in outcomes] == [day(number) for number in DAYS]
+    assert {(item.state, item.revision, item.rows) for item in outcomes} == {("committed", 1, 1)}
+    assert lake.ids() == wanted()
+
+
+def test_partition_that_fails_is_told_and_stops_no_other(lake: SmallLake) -> None:
+    (lost,) = lake.work.rglob("dt=2026-02-04/*.parquet")
+    lost.unlink()
+
+    outcomes = list(lake.pipeline().publish_all("cli", NOW))
+
+    failed = {item.partition: item.error for item in outcomes if item.state != "committed"}
+    assert [*failed] == [day(4)]
+    assert "StagedFileMissing" in str(lake.pipeline().ledger.partitions.get(day(4)).why)
+    assert str(lost) in str(failed[day(4)])
+    assert lake.ids() == wanted(4)
+
+
+def test_command_that_is_killed_at_any_step_is_finished_by_the_next(
+    lake: SmallLake, tmp_path: Path
+) -> None:
+    for storage in deaths(lake, tmp_path / "copy", 17):
+        with contextlib.suppress(Killed):
+            publish(lake.pipeline(storage), "killed")
+        outcomes = [*lake.pipeline().publish_all("killed", NOW)]
+
+        assert [item.error for item in outcomes if item.error] == []
+        assert lake.ids() == wanted()
+        markers = [json.loads(path.read_bytes()) for path in lake.target.rglob("_SUCCESS")]
+        assert {item["revision"] for item in markers} == {1}
+
+
+def test_two_commands_at_once_publish_each_partition_once(lake: SmallLake) -> None:
+    def command(owner: str) -> list[str]:
+        return [str(item.error) for item in lake.pipeline().publish_all(owner, NOW) if item.error]
+
+    with ThreadPoolExecutor(2) as threads:
+        told = [*threads.map(command, ("one", "other"))]
+
+    # Each says who else is at work on the partition; none says that anything is wrong with it.
+    assert all("one" in text or "other" in text for said in told for text in said), told
+    publish(lake.pipeline())
+    assert lake.ids() == wanted()
+    ledger = lake.pipeline().ledger
+    assert [ledger.partitions.get(day(number)).revision for number in DAYS] == [1] * len(DAYS)
+
+
+def test_partition_that_is_named_twice_is_published_once(lake: SmallLake) -> None:
+    outcomes = [*lake.pipeline().publish_each([day(2), day(1), day(2)], "cli", NOW)]
+
+    assert [(item.partition, item.state) for item in outcomes] == [
+        (day(2), "committed"),
+        (day(1), "committed"),
+    ]
