@@ -401,3 +401,35 @@ def test_credentials_that_expire_half_way_are_renewed_and_the_run_goes_on(
 
     assert bucket.rows() == {"dt=2026-02-01": [1]}
     assert list(lake.pipeline().findings()) == []
+
+
+def test_publish_asks_a_store_little_and_under_the_lock_twice_per_file(
+    lake: SmallLake, bucket: Bucket, way: Way
+) -> None:
+    # Five files for one day, which are found by listing; one for each of the others.
+    for _ in range(4):
+        lake.commit({1: 1})
+        load(lake.pipeline())
+    lake.commit(dict.fromkeys(range(1, 9), 1))
+    load(lake.pipeline())
+    pipeline = lake.pipeline()
+
+    def under_lock(number: int) -> int:
+        way.seen.clear()
+        assert pipeline.publish(day(number), "cli", NOW).state == "committed"
+        held = [at for at, (_, path) in enumerate(way.seen) if "/locks/" in path]
+        return held[-1] - held[0] - 1
+
+    five, one = under_lock(1), under_lock(2)
+    alone = len(way.seen)
+    way.seen.clear()
+    publish(pipeline)
+
+    assert (five - one) / 4 <= 2
+    assert one <= 10
+    # Whose the target is, once for all of them.
+    owners = sum(path.endswith(f"{bucket.name}/.tidegate.owner") for _, path in way.seen)
+    assert owners <= 2
+    assert alone <= 40
+    assert len(way.seen) / 6 <= 32
+    assert sorted(bucket.rows()) == [f"dt=2026-02-{number:02d}" for number in range(1, 9)]
