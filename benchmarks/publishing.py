@@ -154,7 +154,7 @@ def _spark(store: str, jars: Path) -> Any:
 
     committers = "org.apache.spark.internal.io.cloud"
     settings = {
-        "spark.jars": ",".join(map(str, sorted(jars.glob("*.jar")))),
+        "spark.driver.extraClassPath": f"{jars}/*",
         "spark.hadoop.fs.s3a.endpoint": store,
         "spark.hadoop.fs.s3a.endpoint.region": _REGION,
         "spark.hadoop.fs.s3a.path.style.access": "true",

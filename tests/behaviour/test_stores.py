@@ -176,9 +176,10 @@ def ids_of(found: ds.Dataset) -> list[int]:
     return sorted(found.to_table(columns=["id"])["id"].to_pylist())
 
 
-def test_commit_costs_two_requests_per_file_and_a_few_more(
+def test_commit_of_staged_files_costs_two_requests_per_file_and_a_few_more(
     lake: SmallLake, bucket: Bucket, way: Way
 ) -> None:
+    lake.keys = merged(lake.keys, {"target": {"multipart_max_age": "0s"}})
     for _ in range(8):
         lake.commit({1: 1})
         load(lake.pipeline(), interval(lake.commits))
@@ -407,6 +408,7 @@ def test_publish_asks_a_store_little_and_under_the_lock_twice_per_file(
     lake: SmallLake, bucket: Bucket, way: Way
 ) -> None:
     # Five files for one day, which are found by listing; one for each of the others.
+    lake.keys = merged(lake.keys, {"target": {"multipart_max_age": "0s"}})
     for _ in range(4):
         lake.commit({1: 1})
         load(lake.pipeline())
