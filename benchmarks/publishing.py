@@ -14,8 +14,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
-import socket
-import subprocess
 import sys
 import tempfile
 import time
@@ -25,10 +23,10 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import boto3
 import pyarrow.dataset as ds
 import yaml
 
+from benchmarks.gateway import REGION, client, gateway
 from benchmarks.orders import make_orders
 from benchmarks.pipelines import NOW
 from tidegate import read_committed
@@ -37,15 +35,12 @@ from tidegate.model.run import Run
 from tidegate.pipeline import open_pipeline
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     Way = Callable[[str], None]
     """Publishes to an address that has nothing yet."""
 
-GATEWAY = Path(__file__).parent.parent / ".venv" / "go" / "versitygw"
 SENT, STAGED, MAGIC = "Tidegate, sent", "Tidegate, staged and copied", "Spark, magic committer"
-_REGION = "us-east-1"
-_STARTED_WITHIN_SECONDS = 30
 
 
 def main() -> None:
@@ -58,12 +53,12 @@ def main() -> None:
     given = said.parse_args()
     with contextlib.ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        store = given.store or stack.enter_context(_gateway(folder / "store"))
+        store = given.store or stack.enter_context(gateway(folder / "store"))
         source = make_orders(folder / "orders", given.million_rows)
         ways = _ways(folder, source, store, given.jars)
         found: dict[str, list[float]] = {title: [] for title in ways}
         bucket = f"bench-{uuid.uuid4().hex[:8]}"
-        _client(store).create_bucket(Bucket=bucket)
+        client(store).create_bucket(Bucket=bucket)
         for number in range(given.rounds + 1):
             for title, way in ways.items():
                 address = f"s3://{bucket}/round-{number}/{uuid.uuid4().hex[:8]}/orders"
@@ -76,42 +71,6 @@ def main() -> None:
     base = median(found[SENT])
     for title, spent in found.items():
         print(f"| {title} | {median(spent):.2f} | {median(spent) / base:.2f} |")
-
-
-@contextlib.contextmanager
-def _gateway(folder: Path) -> Iterator[str]:
-    """Run a store over a directory."""
-    if not GATEWAY.exists():
-        sys.exit("there is no versitygw: run `make setup-s3`, or name a store with --store")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    os.environ.update(AWS_ACCESS_KEY_ID="benchmark", AWS_SECRET_ACCESS_KEY="benchmark-secret")
-    buckets, more = folder / "buckets", folder / "more"
-    buckets.mkdir(parents=True)
-    more.mkdir()
-    command = [str(GATEWAY), "--port", f"127.0.0.1:{port}", "--region", _REGION, "--quiet"]
-    command += ["--access", "benchmark", "--secret", "benchmark-secret"]
-    command += ["posix", "--sidecar", str(more), str(buckets)]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL) as server:
-        try:
-            _await(port)
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            server.terminate()
-
-
-def _await(port: int) -> None:
-    ends = time.monotonic() + _STARTED_WITHIN_SECONDS
-    while time.monotonic() < ends:
-        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
-            return
-        time.sleep(0.05)
-    sys.exit("versitygw did not start")
-
-
-def _client(store: str) -> Any:
-    return boto3.client("s3", endpoint_url=store, region_name=_REGION)
 
 
 def _ways(folder: Path, source: Path, store: str, jars: Path | None) -> dict[str, Way]:
@@ -135,7 +94,7 @@ def _publish(folder: Path, source: Path, store: str, address: str, age: str) -> 
             "partition_by": {"dt": "day(ordered_at)"},
             "multipart_max_age": age,
         },
-        "s3": {"endpoint": store, "region": _REGION},
+        "s3": {"endpoint": store, "region": REGION},
         "commit": {"trigger": "process-time"},
     }
     root = folder / uuid.uuid4().hex
@@ -156,7 +115,7 @@ def _spark(store: str, jars: Path) -> Any:
     settings = {
         "spark.driver.extraClassPath": f"{jars}/*",
         "spark.hadoop.fs.s3a.endpoint": store,
-        "spark.hadoop.fs.s3a.endpoint.region": _REGION,
+        "spark.hadoop.fs.s3a.endpoint.region": REGION,
         "spark.hadoop.fs.s3a.path.style.access": "true",
         "spark.hadoop.fs.s3a.connection.ssl.enabled": str(urlsplit(store).scheme == "https"),
         "spark.hadoop.fs.s3a.access.key": os.environ["AWS_ACCESS_KEY_ID"],
@@ -187,7 +146,7 @@ def _check(source: Path, address: str, store: str, *, markers: bool) -> None:
     """Check that every row is there."""
     expected = ds.dataset(source).count_rows()
     if markers:
-        found = read_committed(address, s3={"endpoint": store, "region": _REGION}).count_rows()
+        found = read_committed(address, s3={"endpoint": store, "region": REGION}).count_rows()
     else:
         from pyarrow.fs import S3FileSystem
 
@@ -195,7 +154,7 @@ def _check(source: Path, address: str, store: str, *, markers: bool) -> None:
         files = S3FileSystem(
             access_key=os.environ["AWS_ACCESS_KEY_ID"],
             secret_key=os.environ["AWS_SECRET_ACCESS_KEY"],
-            region=_REGION,
+            region=REGION,
             endpoint_override=place.netloc,
             scheme=place.scheme,
         )
