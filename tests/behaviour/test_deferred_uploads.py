@@ -280,6 +280,38 @@ def test_erased_rows_that_were_sent_are_read_again_without_them(
     assert (again.files, again.left) == ((), ())
 
 
+def test_erasure_reaches_what_an_attempt_sent_that_died(lake: SmallLake, bucket: Bucket) -> None:
+    loaded(lake, {1: 3})
+    ((key, _),) = uploads(bucket)
+    bucket.client.create_multipart_upload(Bucket=bucket.name, Key=key)
+    publish(lake.pipeline())
+    opened = lake.pipeline()
+
+    report = opened.erase(opened.erasure("id = 2", "ada", NOW), Run("erase", "cli"), ADA, local)
+
+    assert f"s3://{bucket.name}/{key}" in {file.path for file in report.files}
+    assert report.left == ()
+    assert uploads(bucket) == []
+    assert ids(bucket) == [1, 3]
+
+
+def test_object_of_another_writer_is_not_published_in_place_of_what_was_sent(
+    lake: SmallLake, bucket: Bucket
+) -> None:
+    loaded(lake, {1: 3})
+    ((key, upload),) = uploads(bucket)
+    (part,) = bucket.client.list_parts(Bucket=bucket.name, Key=key, UploadId=upload)["Parts"]
+    bucket.client.put_object(Bucket=bucket.name, Key=key, Body=b"x" * part["Size"])
+
+    (said,) = errors(lake.pipeline())
+
+    assert "expected SHA-256" in said
+    assert not [name for name in bucket.all() if name.endswith("_SUCCESS")]
+    bucket.client.delete_object(Bucket=bucket.name, Key=key)
+    publish(lake.pipeline())
+    assert ids(bucket) == [1, 2, 3]
+
+
 def test_undo_brings_back_what_was_sent(lake: SmallLake, bucket: Bucket) -> None:
     for _ in range(2):
         loaded(lake, {1: 1})

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tidegate.errors import FileLengthWrong, StagedFileMissing
-from tidegate.storage import Storage, below, has_to_move, waiting_uploads
+from tidegate.storage import Storage, below, check_sent, has_to_move, waiting_uploads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -100,6 +100,9 @@ class CommitFiles:
     def _sent(self, publication: Publication, found: dict[str, int | None]) -> frozenset[str]:
         """Return the targets whose uploads are to be completed (PC-F36).
 
+        Raises:
+            FileContentWrong: another writer has made a file of that name.
+
         Args:
             publication: the revision.
             found: path → size of the files that were looked at; gets those that are staged although
@@ -109,6 +112,9 @@ class CommitFiles:
         gone = [file for file in sent if found[self.target(file.name)] is None]
         waiting = waiting_uploads(self.storage, [(file, self.target(file.name)) for file in gone])
         found |= dict.fromkeys(map(self.staged, sent))
+        for file in sent:
+            if found[self.target(file.name)] == file.length:
+                check_sent(self.storage, file, self.target(file.name))
         back = [self.staged(file) for file in gone if self.target(file.name) not in waiting]
         found |= self.storage.lengths(back) if back else {}
         return waiting

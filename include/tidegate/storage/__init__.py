@@ -8,7 +8,7 @@ from tidegate.storage.arrow import arrow_files
 from tidegate.storage.calls import DirectoryEntry, OsCalls
 from tidegate.storage.details import FileDetails, nanoseconds
 from tidegate.storage.local import LocalStorage
-from tidegate.storage.moves import has_to_move, waiting_uploads
+from tidegate.storage.moves import check_sent, has_to_move, waiting_uploads
 from tidegate.storage.placed import PlacedFile
 from tidegate.storage.places import below, same_file_system
 from tidegate.storage.protocol import Deferred, Storage, Unfinished
@@ -34,6 +34,7 @@ __all__ = [
     "above",
     "arrow_files",
     "below",
+    "check_sent",
     "has_to_move",
     "is_object",
     "nanoseconds",

@@ -34,6 +34,23 @@ def waiting_uploads(
     return frozenset(item.path for item, stands in zip(sent, stand, strict=True) if stands)
 
 
+def check_sent(storage: Storage, file: StagedFile, target: str) -> None:
+    """Check that what stands where a file was sent to is that file (PC-F25, F37).
+
+    Raises:
+        FileContentWrong: another writer made it.
+    """
+    if file.upload is None:
+        return
+    uploads = storage.uploads(target)
+    if uploads is not None and file.upload.path == target and uploads.made(file.upload):
+        return
+    # As it is after a commit that was taken back, or put there from a copy.
+    found = storage.sha256(target)
+    if found != file.sha256:
+        raise FileContentWrong(path=target, expected=file.sha256, found=found)
+
+
 def has_to_move(
     storage: Storage,
     found: Mapping[str, int | None],

@@ -47,6 +47,10 @@ class Uploads(Protocol):
         """Return of each upload whether it can still be completed as it was sent."""
         ...
 
+    def made(self, upload: Upload) -> bool:
+        """Return whether the file of this name is the one that was sent."""
+        ...
+
     def complete_all(self, uploads: Iterable[Upload]) -> None:
         """Make the files.
 

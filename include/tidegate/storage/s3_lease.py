@@ -13,15 +13,17 @@ import threading
 import time
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tidegate.errors import PartitionBusy
 from tidegate.storage.s3_client import MISSING, TAKEN, client_errors, code_of, refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from tidegate.storage.s3_calls import S3Calls
+
+_Asked = TypeVar("_Asked")
 
 LEASE_SECONDS = 60.0
 """How long a lease is respected that nobody renews."""
@@ -42,6 +44,18 @@ def check_leases() -> None:
     """
     for lease in getattr(_here, "held", ()):
         lease.check()
+
+
+def under_leases(do: Callable[[_Asked], None]) -> Callable[[_Asked], None]:
+    """Let other threads check the locks of this one before each thing that they change for it."""
+    held = [*getattr(_here, "held", ())]
+
+    def checked(asked: _Asked) -> None:
+        for lease in held:
+            lease.check()
+        do(asked)
+
+    return checked
 
 
 @dataclass

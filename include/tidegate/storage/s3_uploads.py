@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 from tidegate.storage.addresses import address, named
 from tidegate.storage.s3_client import client_errors, code_of, refusals_named
-from tidegate.storage.s3_lease import check_leases
+from tidegate.storage.s3_lease import check_leases, under_leases
 from tidegate.storage.s3_threads import side_by_side
-from tidegate.storage.s3_writing import NO_UPLOAD, NewUpload, complete_new
+from tidegate.storage.s3_writing import NO_UPLOAD, NewUpload, complete_new, writer_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -66,14 +66,18 @@ class S3Uploads:
                     return False
                 raise
 
+    def made(self, upload: Upload) -> bool:
+        """Return whether the object of this name is the one that was sent."""
+        with refusals_named(upload.path):
+            return writer_of(self.calls, upload.path) == upload.writer
+
     def complete_all(self, uploads: Iterable[Upload]) -> None:
         """Make the objects.
 
         Raises:
             FileExistsAlready: another writer made one of this name.
         """
-        check_leases()
-        side_by_side(self._complete, uploads)
+        side_by_side(under_leases(self._complete), uploads)
 
     def _complete(self, upload: Upload) -> None:
         complete_new(self.calls, upload.path, upload.id, [*upload.tags], upload.writer)

@@ -18,6 +18,8 @@ from tidegate.model.erasure import ErasedFile
 from tidegate.model.message import CommitMessage
 from tidegate.pipeline.publish.erasing import WITHOUT
 from tidegate.pipeline.state.late_root import late_roots_of
+from tidegate.pipeline.state.records import Records
+from tidegate.pipeline.state.sent import sent_parts
 from tidegate.pipeline.upkeep.erasing.waiting import coming
 from tidegate.stage import layout
 from tidegate.stage.erased_in import erased_in, write_without
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from tidegate.config import PipelineConfig
     from tidegate.ledger import Ledger
     from tidegate.model.erasure import Erasure
+    from tidegate.model.ledger_rows import KnownPartition
     from tidegate.model.publication import PublishedFile
     from tidegate.pipeline.publish.content import Contents
     from tidegate.pipeline.state.places import Roots
@@ -42,6 +45,7 @@ if TYPE_CHECKING:
 
 _DELETED = "deleted"
 _UNREAD = "deleted although it could not be read"
+_GIVEN_UP = "sent, but never completed, and given up unread"
 _NEW = ".erased"
 """The end of the hidden name under which a file is written that takes the place of another one."""
 
@@ -95,6 +99,7 @@ class KeptRows:
                 yield from self._written_anew(path, named, left)
             else:
                 yield from self._deleted(path, named)
+        yield from self._given_up(newest, places)
         for root in self._late_roots():
             for name in late_files(self.storage, root, self.config.name):
                 if _is_left_over(name):
@@ -119,17 +124,55 @@ class KeptRows:
                         done = f"deleted with the directory of revision {made.revision}"
                         yield ErasedFile(path, rows or 0, done)
 
+    def _given_up(self, newest: int, busy: tuple[str, ...]) -> Iterator[ErasedFile]:
+        """Give up what was sent, and never completed, of plans that did not leave the rows out.
+
+        Args:
+            newest: number of the newest erasure.
+            busy: the directories that are to be left alone, each with `/` at its end.
+        """
+        sent = sent_parts(self.storage, self.roots)
+        windows = Records(self.roots, self.storage).windows() if sent else ()
+        plans = {
+            digest: sequence
+            for sequence in windows
+            for digest in self.storage.list_names(layout.window_root(self.roots.work, sequence))
+        }
+        needed = {
+            (file.upload.path, file.upload.id)
+            for item in (self.ledger.known_partitions() if sent else ())
+            for file in self._later(item)
+            if file.upload is not None
+        }
+        for found in sent:
+            digest = layout.digest_of_part(found.path) or ""
+            sequence = plans.get(digest)
+            if sequence is not None:
+                root = layout.plan_root(self.roots.work, sequence, digest)
+                if f"{root}/".startswith(busy) or self.contents.leaves_out(
+                    sequence, digest, newest
+                ):
+                    continue
+            if (found.path, found.id) not in needed:
+                self.storage.give_up(found.path, found.id)
+                yield ErasedFile(found.path, 0, _GIVEN_UP)
+
+    def _later(self, item: KnownPartition) -> list[PublishedFile]:
+        """Return the files that something has which is published later.
+
+        Those with erased rows have been dealt with.
+        """
+        later = [*item.begun.publication.adds] if item.begun is not None else []
+        for brought in coming(item):
+            with contextlib.suppress(StateFileLost, StateFileDamaged):
+                later += self.contents.parts_of(brought)
+        return later
+
     def _kept(self, left: Sequence[ErasedFile]) -> set[str]:
         """Return files that must not go, because something that is published later has them."""
         kept = {file.path for file in left}
         for item in self.ledger.known_partitions():
-            begun = item.begun.publication.adds if item.begun is not None else ()
-            # Those with erased rows have been dealt with.
-            later: list[PublishedFile] = []
-            for brought in coming(item):
-                with contextlib.suppress(StateFileLost, StateFileDamaged):
-                    later += self.contents.parts_of(brought)
-            kept |= {f"{self.roots.work}/{file.staged}" for file in (*begun, *later)}
+            kept |= {f"{self.roots.work}/{file.staged}" for file in self._later(item)}
             standing = self.contents.standing(item.state.partition)
             for file in standing.content if standing else ():
                 kept |= {f"{self.roots.work}/{part.staged}" for part in file.made_of}
