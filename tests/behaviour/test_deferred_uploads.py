@@ -17,7 +17,7 @@ from s3_servers import moto_server
 from small_lake import NOW, day, interval, load, local, merged, publish
 from tidegate.cli.app import app
 from tidegate.config import load_pipeline
-from tidegate.errors import ConfigInvalid
+from tidegate.errors import ConfigInvalid, StorageFull
 from tidegate.model.run import Run
 from tidegate.pipeline.load import staging
 from tidegate.storage.s3_calls import S3Calls
@@ -278,6 +278,28 @@ def test_erased_rows_that_were_sent_are_read_again_without_them(
     assert bucket.rows() == {"dt=2026-02-01": [1, 3], "dt=2026-02-02": [4]}
     again = lake.pipeline().erase(None, Run("erase", "cli"), ADA, local)
     assert (again.files, again.left) == ((), ())
+
+
+def test_window_that_cannot_be_read_again_keeps_what_it_sent(
+    lake: SmallLake, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded(lake, {1: 3, 2: 1})
+    before, opened = uploads(bucket), lake.pipeline()
+
+    def full(*_: Any) -> Any:
+        raise StorageFull(path="/spill", problem="no space left")
+
+    with monkeypatch.context() as failing:
+        failing.setattr(staging, "stage_sub_split", full)
+        report = opened.erase(opened.erasure("id = 2", "ada", NOW), Run("erase", "cli"), ADA, local)
+
+    assert report.left != ()
+    assert {*before} <= {*uploads(bucket)}
+    again = lake.pipeline().erase(None, Run("erase", "cli"), ADA, local)
+    assert again.left == ()
+    assert {*before}.isdisjoint(uploads(bucket))
+    publish(lake.pipeline())
+    assert bucket.rows() == {"dt=2026-02-01": [1, 3], "dt=2026-02-02": [4]}
 
 
 def test_erasure_reaches_what_an_attempt_sent_that_died(lake: SmallLake, bucket: Bucket) -> None:

@@ -88,9 +88,9 @@ class CommitFiles:
             path = self.target(file.name) if is_there else self.stood(file.name)
             self._check(file, path, found[path])
         sent = self._sent(publication, found)
-        staged_all = [file for file in publication.adds if self.target(file.name) not in sent]
+        others = [file for file in publication.adds if self.target(file.name) not in sent]
         return Coming(
-            tuple(file for file in staged_all if self._has_to_move(file, found)),
+            tuple(file for file in others if self._has_to_move(file, found)),
             tuple(file for file in publication.adds if self.target(file.name) in sent),
         )
 
@@ -120,7 +120,11 @@ class CommitFiles:
         return waiting
 
     def verify(self, files: Sequence[PublishedFile]) -> None:
-        """Check that files are at their targets, as long as they were sealed."""
+        """Check that files are at their targets, as long as they were sealed.
+
+        Raises:
+            StagedFileMissing, FileLengthWrong: one is not.
+        """
         found = self.storage.lengths([self.target(file.name) for file in files])
         for file in files:
             self._check(file, self.target(file.name), found[self.target(file.name)])

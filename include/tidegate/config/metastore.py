@@ -60,6 +60,14 @@ class MetastoreConfig(Section):
     """`drop`: a partition whose revision has no files is taken off the list."""
 
     @property
+    def runs_side_by_side(self) -> bool:
+        """Whether one process may list several partitions at once: a session of Spark may not.
+
+        It adds a column, or refuses it because another thread just did.
+        """
+        return self.through == "thrift"
+
+    @property
     def server(self) -> str:
         """Whom errors name."""
         return self.uri or "of Spark"

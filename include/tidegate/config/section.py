@@ -85,6 +85,10 @@ def later(*names: str) -> dict[str, str]:
     return dict.fromkeys(names, NOT_BUILT)
 
 
+_NEARLY_STORE = re.compile(r"s3[an]?(:|//)")
+"""How an address of objects begins that misses a character, and would be that of a directory."""
+
+
 def _not_negative(duration: timedelta) -> timedelta:
     if duration < timedelta(0):
         msg = "expected a duration that is not negative"
@@ -138,6 +142,9 @@ def local_path(path: str, folder: Path | None = None, others: str = "") -> str:
 def store_path(path: str, folder: Path | None = None) -> str:
     """Make a path absolute, or read the address of objects: `s3://bucket/prefix`, also `s3a://`."""
     if not is_in_store(path):
+        if _NEARLY_STORE.match(path):
+            msg = f"expected `s3://bucket/prefix`, found '{path}'"
+            raise ValueError(msg)
         return local_path(path, folder, ", or s3://")
     bucket, _, prefix = path.partition("://")[2].partition("/")
     parts = prefix.rstrip("/").split("/")

@@ -118,6 +118,8 @@ class CatalogTable:
 
     def partition(self, values: tuple[str, ...]) -> ListedPartition | None:
         """See `Metastore`."""
+        if self._keys is None and self.table() is None:
+            return None
         named = self._named(values)
         if not self._run(f"SHOW PARTITIONS {self._table} {named}"):
             return None
@@ -174,7 +176,8 @@ class CatalogTable:
         parts = self._name.split(".")
         catalog = parts[0] if len(parts) > 2 else self._run("SELECT current_catalog()")
         # Another one may stand in its place, which keeps tables wherever it likes.
-        if catalog == _OWN and self._setting(f"spark.sql.catalog.{_OWN}") in {None, "builtin"}:
+        own = self._setting(f"spark.sql.catalog.{_OWN}")
+        if catalog.lower() == _OWN and own in {None, "builtin"}:
             gone = "so that tables are gone with the process; `hive` keeps them"
             yield "spark.sql.catalogImplementation", ("in-memory", gone)
 

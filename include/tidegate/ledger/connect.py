@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 from sqlalchemy import event
 
-from tidegate.errors import LedgerAddressWrong, LedgerUnreachable, StorageDenied
+from tidegate.errors import LedgerAddressWrong, LedgerDamaged, LedgerUnreachable, StorageDenied
 from tidegate.ledger.kept_open import KeptOpen, watch_connections
 from tidegate.ledger.places import PLACE
 from tidegate.ledger.refusals import name_refusals
@@ -57,6 +57,8 @@ def open_engine(url: str) -> sa.Engine:
     if address.get_backend_name() == "sqlite":
         _prepare_sqlite(engine)
     name_refusals(engine)
+    if address.get_backend_name() == "sqlite" and address.database:
+        _check_log(engine, Path(address.database))
     if not _is_up_to_date(engine):
         # Importing Alembic takes a fifth of a command's start-up time.
         from tidegate.ledger.migrating import migrate
@@ -96,6 +98,24 @@ def reading(engine: sa.Engine) -> sa.Connection:
 def keeping_open(engine: sa.Engine) -> AbstractContextManager[None]:
     """Keep connections for the next use; a pool that always does so needs no word."""
     return engine.pool.keeping() if isinstance(engine.pool, KeptOpen) else nullcontext()
+
+
+def _check_log(engine: sa.Engine, database: Path) -> None:
+    """Check that a log that stands beside a file of SQLite is that file's own.
+
+    SQLite cannot tell. Where a file was put back from a copy, and the log of the one before was
+    left, it takes pages of both for one database.
+
+    Raises:
+        LedgerDamaged: the file and its log do not fit.
+    """
+    log = database.with_name(f"{database.name}-wal")
+    if not (log.exists() and log.stat().st_size):
+        return
+    with reading(engine) as connection:
+        found = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
+    if found != "ok":
+        raise LedgerDamaged(ledger=engine.url.render_as_string(), problem=str(found))
 
 
 def _make_folder(address: sa.URL, folder: Path) -> None:

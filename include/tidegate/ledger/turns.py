@@ -46,7 +46,13 @@ class Turns:
             return True
 
     def give_back(self) -> None:
-        """Give the turn back, once for each time that it was taken; any thread may do so."""
+        """Give the turn back, once for each time that it was taken; any thread may do so.
+
+        What the parent of this process took is not this process's to give back.
+        """
+        if self._process != os.getpid():
+            self._begin()
+            return
         with self._changed:
             self._taken -= 1
             if self._taken == 0:

@@ -395,9 +395,11 @@ class PublishSteps(PipelineParts):
         )
 
     def _at_once(self, *, one_by_one: bool) -> int:
-        policies = self.config.commit.policies
-        is_alone = one_by_one or not all(policy.runs_side_by_side for policy in policies)
-        return 1 if is_alone else _AT_ONCE
+        policies, metastore = self.config.commit.policies, self.config.target.metastore
+        together = all(policy.runs_side_by_side for policy in policies) and (
+            metastore is None or metastore.runs_side_by_side
+        )
+        return 1 if one_by_one or not together else _AT_ONCE
 
     def _tried(
         self,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO
 import numpy as np
 import pyarrow as pa
 
-from tidegate.errors import ColumnMissing, SortColumnInvalid, TransientError
+from tidegate.errors import ColumnMissing, SortColumnInvalid, TidegateError
 from tidegate.model.message import EventTimes, HeldPartition, PartFile, Staged
 from tidegate.model.nearness import listed_with_nearest
 from tidegate.model.part_format import PARQUET, PartFormat
@@ -382,7 +382,7 @@ def give_up(storage: Storage, sent: Iterable[Upload]) -> None:
     *Failure:* what is left is given up by `gc`.
     """
     for upload in sent:
-        with suppress(TransientError):
+        with suppress(TidegateError):
             storage.give_up(upload.path, upload.id)
 
 

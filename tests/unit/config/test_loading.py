@@ -1029,6 +1029,12 @@ MISTAKES = {
         3,
         "expected `s3://bucket/prefix`, found 's3:///y'",
     ),
+    "files in a store whose address misses a character": (
+        "source: {kind: files, path: 's3:/x/y'}",
+        "source.path",
+        3,
+        "expected `s3://bucket/prefix`, found 's3:/x/y'",
+    ),
     "type of a key": (
         "source: {kind: files, path: /x, partition_by: {dt: dat}}",
         "source.partition_by.dt",

@@ -91,3 +91,6 @@ def test_catalog_of_spark_needs_a_table_alone_and_may_be_named() -> None:
     assert MetastoreConfig.model_validate(METASTORE).place == (
         "shop.orders through thrift://metastore:9083"
     )
+    # A session of Spark refuses a column that another thread has just added.
+    assert not found.runs_side_by_side
+    assert MetastoreConfig.model_validate(METASTORE).runs_side_by_side

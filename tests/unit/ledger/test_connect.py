@@ -9,6 +9,7 @@ import subprocess
 import sys
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -33,7 +34,6 @@ from tidegate.model.partition import Partition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
-    from pathlib import Path
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 # What an earlier version left, column by column as it wrote them.
@@ -392,3 +392,34 @@ def test_ledger_is_opened_while_another_process_writes(tmp_path: Path) -> None:
     open_engine(url).dispose()
 
     writer.close()
+
+
+def test_copy_that_is_put_back_beside_the_log_of_another_one_is_damaged(tmp_path: Path) -> None:
+    file, log = tmp_path / "ledger.db", tmp_path / "ledger.db-wal"
+    open_engine(f"sqlite:///{file}").dispose()
+    writer = sqlite3.connect(file)
+    writer.execute("CREATE TABLE more (number INTEGER PRIMARY KEY, text TEXT)")
+    writer.execute("CREATE INDEX texts ON more (text)")
+    rows = ((f"{number * 7919 % 1000:0400}",) for number in range(1000))
+    writer.executemany("INSERT INTO more (text) VALUES (?)", rows)
+    writer.commit()
+    writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    before = file.read_bytes()
+    writer.execute("PRAGMA wal_autocheckpoint = 0")
+    writer.execute("DELETE FROM more WHERE number % 3 = 0")
+    writer.commit()
+    writer.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    writer.execute("UPDATE more SET text = text || 'x' WHERE number % 50 = 1")
+    writer.commit()
+    left = log.read_bytes()
+    writer.close()
+    file.write_bytes(before)
+    log.write_bytes(left)
+
+    with pytest.raises(LedgerDamaged, match="whose names begin with the same text"):
+        open_engine(f"sqlite:///{file}")
+
+    file.write_bytes(before)
+    for beside in ("-wal", "-shm"):
+        Path(f"{file}{beside}").unlink(missing_ok=True)
+    open_engine(f"sqlite:///{file}").dispose()

@@ -189,9 +189,6 @@ class Sweeper:
         return self.ledger.windows.resume(state.window.sequence, holder, None)
 
     def _delete(self, garbage: Sequence[Garbage]) -> Sequence[Garbage]:
-        for item in garbage:
-            if item.upload is not None:
-                self.storage.give_up(item.path, item.upload)
         files = [item for item in garbage if item.upload is None]
         for folder, items in itertools.groupby(files, lambda item: posixpath.dirname(item.path)):
             names = [posixpath.basename(item.path) for item in items]
@@ -205,6 +202,10 @@ class Sweeper:
             ):
                 # A power failure must not bring back a file that refers to deleted ones.
                 self.storage.sync(folder)
+        # After the messages that name them.
+        for item in garbage:
+            if item.upload is not None:
+                self.storage.give_up(item.path, item.upload)
         return garbage
 
     def _replaced(self, cutoff: datetime) -> Iterator[Garbage]:

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tidegate.errors import ApprovedFirst, TidegateError
 from tidegate.model.counting import counting, set_aside
 from tidegate.model.erasure import ErasedFile
-from tidegate.pipeline.upkeep.needed import Needs
 from tidegate.stage import layout
 from tidegate.stage.erased_in import erased_in, tells
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence, Set
+    from collections.abc import Callable, Iterator, Sequence
     from datetime import datetime
 
     from tidegate.ledger import Ledger
     from tidegate.model.erasure import Erasure
     from tidegate.model.ledger_rows import KnownPartition
     from tidegate.model.message import Contribution
-    from tidegate.model.upload import Upload
     from tidegate.pipeline.publish.committer import Committer
     from tidegate.pipeline.publish.content import Contents
     from tidegate.pipeline.state.places import Roots
@@ -111,10 +108,8 @@ class WaitingRows:
         by_window: dict[int, list[ErasedFile]] = {}
         for file in waiting:
             by_window.setdefault(layout.window_of(file.path) or 0, []).append(file)
-        moving = Needs.of(known).completed
         for window, files in sorted(by_window.items()):
             try:
-                self._give_up(known, {file.path for file in files}, moving)
                 again(window)
             except TidegateError as refused:
                 left += [replace(file, done=str(refused)) for file in files]
@@ -128,16 +123,6 @@ class WaitingRows:
                     partition = item.state.partition
                     place = self.roots.partition(partition)
                     left.append(ErasedFile(place, 0, str(refused), str(partition)))
-
-    def _give_up(
-        self, known: Sequence[KnownPartition], paths: Set[str], moving: Set[Upload]
-    ) -> None:
-        """Let the store drop what was sent of files, but not what a commit is completing."""
-        for brought in itertools.chain.from_iterable(map(coming, known)):
-            for part in self.contents.parts_of(brought):
-                is_named = f"{self.roots.work}/{part.staged}" in paths
-                if is_named and part.upload is not None and part.upload not in moving:
-                    self.storage.give_up(part.upload.path, part.upload.id)
 
     def approved(
         self,
