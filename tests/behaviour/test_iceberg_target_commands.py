@@ -124,6 +124,29 @@ def test_erased_rows_leave_the_table_and_the_command_names_older_snapshots(
     assert is_true(lake)
 
 
+def test_file_whose_rows_are_all_erased_is_no_part_of_the_table(lake: LakeToLake) -> None:
+    first = lake.commit({1: 1, 2: 1})
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    second = lake.commit({1: 2})
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    opened = lake.pipeline()
+
+    report = opened.erase(
+        opened.erasure(f"id = {first[0]}", "ada", NOW), Run("erase", "cli"), ADA, local
+    )
+
+    assert report.left == ()
+    assert lake.rows() == {FIRST: second}
+    assert list(lake.pipeline().findings()) == []
+    third = lake.commit({1: 1})
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    assert lake.rows() == {FIRST: [*second, *third]}
+    assert list(lake.pipeline().findings()) == []
+
+
 def test_garbage_is_deleted_from_the_work_directory_only(lake: LakeToLake) -> None:
     lake.keys["target"] |= {"write": "overwrite"}
     published(lake, 3, 2)

@@ -136,13 +136,15 @@ def _change(context: PolicyContext) -> Change:
 
     publication = context.publication
     assert publication is not None, "the publisher tells it"
+    # A file without rows, as an erasure leaves one, is no part of a table: no scan finds it.
+    after = [file for file in publication.content if file.rows]
     added = {file.name for file in publication.adds}
-    stayed = {file.name for file in publication.content} - added
+    stayed = {file.name for file in after} - added
     return Change(
         partition=context.partition,
         folder=context.partition_root,
-        before=frozenset(stayed | {file.name for file in publication.removes}),
-        after=context.files,
+        before=frozenset(stayed | {file.name for file in publication.removes if file.rows}),
+        after=tuple(file.name for file in after),
         revision=publication.base_revision,
         summary={
             "tidegate.pipeline": context.pipeline,
