@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from tidegate.config import S3Config, store_path
+from tidegate.config import OWNER_FILE, S3Config, store_path
 from tidegate.errors import (
     CommittedFileMissing,
     MarkerInvalid,
@@ -71,7 +71,7 @@ def read_committed(
         JSON lines and Avro, which Arrow's datasets do not read, the rows are in memory.
 
     Raises:
-        PublishedTableMissing: there is no directory at the path.
+        PublishedTableMissing: there is no directory at the path, or there are tables below it.
         MarkerInvalid: a file with a marker's name is not one of Tidegate's, or it lists files of
             CSV or JSON without their columns.
         MarkerMissing: there are data files, but not one marker (Transient).
@@ -133,6 +133,18 @@ class _Wanted:
         found = "a file" if self.storage.exists(self.root) else "nothing"
         raise PublishedTableMissing(root=self.root, found=found)
 
+    def check_is_one(self, names: Sequence[str]) -> None:
+        """Check that no file belongs to a table below.
+
+        Raises:
+            PublishedTableMissing: there are tables below, whose rows are not those of one.
+        """
+        below_ = sorted(name.removesuffix(f"/{OWNER_FILE}") for name in names if _is_owner(name))
+        if below_:
+            more = f" and {len(below_) - 1} more" if len(below_) > 1 else ""
+            found = f"one with other tables below: {self.root}/{below_[0]}{more}"
+            raise PublishedTableMissing(root=self.root, found=found)
+
     def listed(self) -> list[str]:
         """List the files of the table, relative to it, as far as they are wanted."""
         if self.partitions is None:
@@ -163,6 +175,10 @@ class _Wanted:
                 raise PartitionNotThere(root=self.root, partition=named)
 
 
+def _is_owner(name: str) -> bool:
+    return name.endswith(f"/{OWNER_FILE}")
+
+
 def _opened(
     wanted: _Wanted,
 ) -> tuple[tuple[StandingMarker, ...], dict[str, pa.Schema]]:
@@ -185,6 +201,7 @@ def _markers(wanted: _Wanted) -> tuple[StandingMarker, ...]:
     before: list[str] = []
     while True:
         names = wanted.listed()
+        wanted.check_is_one(names)
         try:
             markers = find_markers(
                 wanted.storage, wanted.root, names, wanted.marker, wanted.revision

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tidegate import read_committed
+from tidegate.config import OWNER_FILE
 from tidegate.errors import (
     ColumnTypesDiffer,
     CommittedFileMissing,
@@ -251,3 +252,14 @@ def test_types_that_cannot_be_joined_are_refused(tmp_path: Path) -> None:
 
     with pytest.raises(ColumnTypesDiffer, match=r"'id': .*part-1-1\.parquet has string.*int32"):
         read_committed(tmp_path)
+
+
+def test_tables_below_are_not_read_as_one(tmp_path: Path) -> None:
+    for table in ("orders", "shops"):
+        write_partition(tmp_path / table, "dt=1", {"dt": "1"}, ids(1))
+        (tmp_path / table / OWNER_FILE).write_text("{}")
+
+    with pytest.raises(PublishedTableMissing, match=r"below: .*/orders and 1 more. Correct"):
+        read_committed(tmp_path)
+
+    assert rows_of(tmp_path / "shops") == [{"id": 1, "dt": "1"}]
