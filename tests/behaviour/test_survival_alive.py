@@ -162,7 +162,7 @@ def test_partition_is_kept_from_others_while_its_files_are_examined(
     load(second)
     examine, taken = Finisher.examine, []
 
-    def slow(*arguments: Any) -> None:
+    def slow(*arguments: Any, **options: Any) -> None:
         contender = Contender(
             "",
             lambda moment: claim(at(second, moment), "second"),
@@ -171,7 +171,7 @@ def test_partition_is_kept_from_others_while_its_files_are_examined(
         contender.stopper = Stopper(made=["examine"])
         contender._wait()
         taken.extend(contender.refused)
-        examine(*arguments)
+        examine(*arguments, **options)
 
     monkeypatch.setattr(Finisher, "examine", slow)
 

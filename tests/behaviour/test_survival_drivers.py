@@ -91,10 +91,10 @@ def test_stale_committer_woken_after_its_successor_changes_nothing(
     assert lake.ids() == {"dt=2026-02-01": ids[:5]}
 
 
-def test_stale_committer_that_finds_its_work_done_changes_nothing(
+def test_stale_publish_that_finds_its_work_done_changes_nothing(
     lake: SmallLake, drivers: list[Driver]
 ) -> None:
-    """It stopped before it claimed, so that no fence tells it; the ledger does."""
+    """It held the partition since before the gate, so that the fence tells it."""
     lake.commit({1: 5, 2: 1})
     pipeline = lake.pipeline()
     load(pipeline)
@@ -103,7 +103,24 @@ def test_stale_committer_that_finds_its_work_done_changes_nothing(
     publish(later(pipeline, CLAIM), "second")
     before = lake.stamps(), pipeline.ledger.publications.revisions(day(1))
 
-    assert first.wake() == "done"
+    assert first.wake() == "FenceLost"
+
+    assert (lake.stamps(), pipeline.ledger.publications.revisions(day(1))) == before
+    assert pipeline.ledger.partitions.get(day(1)).owner is None
+
+
+def test_commit_step_that_finds_its_work_done_changes_nothing(lake: SmallLake) -> None:
+    """It begins after the claim of the step before has ended; the ledger tells it."""
+    lake.commit({1: 5, 2: 1})
+    pipeline = lake.pipeline()
+    load(pipeline)
+    proposal = pipeline.propose(day(1), "first", NOW)
+    assert proposal is not None
+    pipeline.gate(day(1), proposal.digest, "first", NOW)
+    publish(later(lake.pipeline(), CLAIM), "second")
+    before = lake.stamps(), pipeline.ledger.publications.revisions(day(1))
+
+    assert pipeline.commit(day(1), proposal.digest, "first", NOW).revision == 1
 
     assert (lake.stamps(), pipeline.ledger.publications.revisions(day(1))) == before
     assert pipeline.ledger.partitions.get(day(1)).owner is None
