@@ -91,16 +91,17 @@ def test_nothing_is_there_before_the_commit_and_nothing_is_copied(
     assert list(lake.pipeline().findings()) == []
 
 
-@pytest.mark.follows("StagedFileMissing")
+@pytest.mark.follows("UploadGone")
 def test_window_whose_upload_has_expired_is_read_again(lake: SmallLake, bucket: Bucket) -> None:
     loaded(lake, {1: 2, 2: 1})
     expire(bucket, uploads(bucket)[0])
 
     (found,) = lake.pipeline().findings()
     assert "expected" in found
-    assert "found no file" in found
+    assert "found neither file nor upload" in found
     (said,) = errors(lake.pipeline())
     assert "tidegate replay orders 1" in said
+    assert "the store gave it up" in said
     assert bucket.rows() == {"dt=2026-02-02": [3]}
     replay(lake.pipeline(), 1)
     publish(lake.pipeline())

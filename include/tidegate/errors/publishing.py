@@ -178,6 +178,23 @@ class StagedFileMissing(TerminalError):
     )
 
 
+class UploadGone(TerminalError):
+    """What was sent to the store, and the commit was to complete, is not there any more (PC-F36).
+
+    The store may have a rule that gives up uploads, or somebody did.
+    """
+
+    path: str
+    window: int
+    template = (
+        "{path}: was sent to the store to be completed by the commit; expected its upload, found "
+        "none: the store gave it up. Read window {window} again with `tidegate replay PIPELINE "
+        "{window}`; if that is refused, read its partition again with `tidegate rebuild PIPELINE "
+        "PARTITION`. If the bucket has a rule that gives up uploads, set "
+        "`target.multipart_max_age` below its age."
+    )
+
+
 class UploadUnread(TerminalError):
     """The rows of a file that was only sent, and that the commit completes, are needed before."""
 

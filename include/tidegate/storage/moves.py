@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tidegate.errors import FileContentWrong, FileLengthWrong, StagedFileMissing
+from tidegate.errors import FileContentWrong, FileLengthWrong, StagedFileMissing, UploadGone
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -71,11 +71,13 @@ def has_to_move(
         True if it has to be moved, False if it is at its target.
 
     Raises:
-        StagedFileMissing: it is at neither place (PC-F24).
+        StagedFileMissing, UploadGone: it is at neither place (PC-F24).
         FileLengthWrong: one of the two is not as long as sealed (PC-F21, F23, F26).
         FileContentWrong: both exist, and the target has other bytes (PC-F25).
     """
     here, there = found[staged], found[target]
+    if here is None and there is None and file.upload is not None:
+        raise UploadGone(path=target, window=file.window)
     if here is None and there is None:
         raise StagedFileMissing(path=staged, target=target, window=file.window)
     for path, size in ((staged, here), (target, there)):

@@ -15,6 +15,7 @@ from tidegate.errors import (
     FileLengthWrong,
     PolicyUnknown,
     StagedFileMissing,
+    UploadGone,
 )
 from tidegate.ledger.holder import Holder
 from tidegate.model.publication import Publication, PublicationState
@@ -96,7 +97,7 @@ class Finisher:
         while (begun := self.ledger.publications.unrecorded(partition)) is not None:
             try:
                 self.finish(partition, claim, owner, now)
-            except (StagedFileMissing, FileLengthWrong, FileContentWrong):
+            except (StagedFileMissing, UploadGone, FileLengthWrong, FileContentWrong):
                 if not self.ledger.publications.is_replaced(partition, begun.publication.digest):
                     raise
                 self._take_back(begun, claim, owner)

@@ -140,14 +140,17 @@ class PartitionFindings:
             # One that was moved by a commit unknown to the ledger is checked there.
             if found == file.length or (found is None and self._has_moved(state, file)):
                 continue
+            missing = "no file" if file.upload is None else "neither file nor upload"
             again = f"`{command('replay', self.config.name, file.window)}`"
             rebuild = f"`{command('rebuild', self.config.name, state.partition)}`"
             away = "" if found is None else f"move {staged} away, then "
+            if file.upload is not None and found is None:
+                staged = file.upload.path
             yield Finding(
                 FindingKind.STAGED_FILE_LOST,
                 staged,
                 f"{staged}: expected {file.length} bytes for the next revision of "
-                f"{state.partition}, found {'no file' if found is None else found}; {away}read its "
+                f"{state.partition}, found {missing if found is None else found}; {away}read its "
                 f"window again with {again}; if that is refused, the partition with {rebuild}",
             )
 
