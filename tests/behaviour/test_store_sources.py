@@ -14,9 +14,8 @@ from pyiceberg.catalog.sql import SqlCatalog
 from typer.testing import CliRunner
 
 from behaviour.test_rewritten_files import rebuild
-from behaviour.test_stores import KEYS, PROCESS_TIME, Bucket
+from behaviour.test_stores import KEYS, PROCESS_TIME, bucket, way
 from behaviour.test_upsert import CHANGES, UPSERT, ChangingLake
-from s3_faults import way_to
 from s3_servers import GATEWAY, KEY, SECRET, s3_server
 from small_lake import DAY_1, NOW, SCHEMA, SmallLake, load, merged, publish
 from tidegate import read_committed
@@ -28,8 +27,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from behaviour.test_stores import Bucket
     from s3_faults import Way
     from s3_servers import S3Server
+
+__all__ = ["bucket", "way"]
 
 
 @pytest.fixture(scope="module")
@@ -37,19 +39,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     kind = "versitygw" if GATEWAY.exists() else "moto"
     with s3_server(kind, tmp_path_factory.mktemp("gateway") / "store") as found:
         yield found
-
-
-@pytest.fixture
-def way(server: S3Server) -> Iterator[Way]:
-    with way_to(server) as found:
-        yield found
-
-
-@pytest.fixture
-def bucket(server: S3Server, monkeypatch: pytest.MonkeyPatch) -> Bucket:
-    monkeypatch.setenv("LAKE_KEY", KEY)
-    monkeypatch.setenv("LAKE_SECRET", SECRET)
-    return Bucket(server, server.bucket().removeprefix("s3://"))
 
 
 def reached(way: Way) -> dict[str, Any]:

@@ -76,9 +76,9 @@ def has_to_move(
         FileContentWrong: both exist, and the target has other bytes (PC-F25).
     """
     here, there = found[staged], found[target]
-    if here is None and there is None and file.upload is not None:
-        raise UploadGone(path=target, window=file.window)
     if here is None and there is None:
+        if file.upload is not None:
+            raise UploadGone(path=target, window=file.window)
         raise StagedFileMissing(path=staged, target=target, window=file.window)
     for path, size in ((staged, here), (target, there)):
         if size is not None and size != file.length:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, BinaryIO, cast
 
 from tidegate.errors import BucketMissing, FileExistsAlready, SourceFileGone
 from tidegate.storage.addresses import address, named
-from tidegate.storage.protocol import Unfinished
 from tidegate.storage.s3_client import (
     MISSING,
     client_errors,
@@ -36,6 +35,8 @@ from tidegate.storage.s3_writing import (
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from tidegate.storage.protocol import Unfinished
 
 _COPIED_WHOLE = 5 << 30
 """The largest object that one request copies."""
@@ -178,13 +179,8 @@ class S3Storage(S3Files):
         return S3Uploads(self.calls)
 
     def unfinished(self, root: str) -> list[Unfinished]:
-        """List the uploads that were begun and neither completed nor given up."""
-        bucket = named(root).bucket
-        with refusals_named(root):
-            return [
-                Unfinished(address(bucket, item["Key"]), item["UploadId"], item["Initiated"])
-                for item in self.calls.uploads(root)
-            ]
+        """See `S3Uploads.begun`."""
+        return S3Uploads(self.calls).begun(root)
 
     def give_up(self, path: str, upload: str) -> None:
         """Give up an upload, unless it is done; its store then frees the parts."""

@@ -19,7 +19,7 @@ from tidegate.errors import PartitionBusy
 from tidegate.storage.s3_client import MISSING, TAKEN, client_errors, code_of, refusal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from tidegate.storage.s3_calls import S3Calls
 
@@ -42,17 +42,24 @@ def check_leases() -> None:
     Raises:
         PartitionBusy: one was not renewed in time (Transient).
     """
-    for lease in getattr(_here, "held", ()):
+    _check(_held())
+
+
+def _held() -> Sequence[S3Lease]:
+    return (*getattr(_here, "held", ()),)
+
+
+def _check(leases: Iterable[S3Lease]) -> None:
+    for lease in leases:
         lease.check()
 
 
 def under_leases(do: Callable[[_Asked], None]) -> Callable[[_Asked], None]:
     """Let other threads check the locks of this one before each thing that they change for it."""
-    held = [*getattr(_here, "held", ())]
+    held = _held()
 
     def checked(asked: _Asked) -> None:
-        for lease in held:
-            lease.check()
+        _check(held)
         do(asked)
 
     return checked

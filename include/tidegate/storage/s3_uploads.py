@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, cast
 
 from tidegate.storage.addresses import address, named
+from tidegate.storage.protocol import Unfinished
 from tidegate.storage.s3_client import client_errors, code_of, refusals_named
 from tidegate.storage.s3_lease import check_leases, under_leases
 from tidegate.storage.s3_threads import side_by_side
@@ -46,16 +47,21 @@ class S3Uploads:
         asked = [*uploads]
         counted = Counter(posixpath.dirname(item.path) for item in asked)
         many = [folder for folder, number in counted.items() if number > _ASKED_ONE_BY_ONE]
-        listed = {found for begun in side_by_side(self._listed, many) for found in begun}
+        listed = {
+            (found.path, found.id) for begun in side_by_side(self.begun, many) for found in begun
+        }
         unlisted = [item for item in asked if (item.path, item.id) not in listed]
         stands = dict(zip(unlisted, side_by_side(self._stands, unlisted), strict=True))
         return [stands.get(item, True) for item in asked]
 
-    def _listed(self, folder: str) -> list[tuple[str, str]]:
-        bucket = named(folder).bucket
-        with refusals_named(folder):
-            found = self.calls.uploads(folder)
-            return [(address(bucket, item["Key"]), item["UploadId"]) for item in found]
+    def begun(self, root: str) -> list[Unfinished]:
+        """List the uploads below a root that were begun, and neither completed nor given up."""
+        bucket = named(root).bucket
+        with refusals_named(root):
+            return [
+                Unfinished(address(bucket, item["Key"]), item["UploadId"], item["Initiated"])
+                for item in self.calls.uploads(root)
+            ]
 
     def _stands(self, upload: Upload) -> bool:
         with refusals_named(upload.path):

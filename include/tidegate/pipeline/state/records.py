@@ -72,6 +72,14 @@ class Records:
         # By number: the names of the first million are of one length, those after them are longer.
         return sorted((int(name) for name in names if name.isdecimal()), reverse=True)
 
+    def plans(self) -> dict[str, int]:
+        """Return the digest of each plan that has a directory, and its window."""
+        return {
+            digest: sequence
+            for sequence in self.windows()
+            for digest in self.storage.list_names(layout.window_root(self.roots.work, sequence))
+        }
+
     def sealed(self, sequence: int) -> list[SealedFile]:
         """Read every announce of a window that was written down, in the order of their numbers."""
         found = []

@@ -108,19 +108,20 @@ class Sweeper:
         young = min(cutoff, now - _WRITING)
         kept_for = self.config.retention.quarantine
         put_aside = now - kept_for if kept_for is not None else cutoff
+        sent = self._sent()
         return (
             *self._replaced(cutoff),
             *self._retired(cutoff),
             *(item for item in self._assembled() if self._is_older(item.path, young)),
             *(
                 item
-                for item in self._left_over(cutoff)
+                for item in self._left_over(cutoff, sent)
                 if self._is_old(item, put_aside if item.reason == _PUT_ASIDE else cutoff)
             ),
             *(item for item in self._temporary() if self._is_older(item.path, young)),
             *(
                 _of_upload(found)
-                for found in (*self.storage.unfinished(self.roots.work), *self._unknown())
+                for found in (*self.storage.unfinished(self.roots.work), *self._unknown(sent))
                 if found.begun < young
             ),
         )
@@ -167,13 +168,15 @@ class Sweeper:
         """
         with self.storage.lock(layout.window_lock(self.roots.work, sequence), _SWEEPER):
             state = self.ledger.windows.find(sequence)
-            sent = self._sent()
             if state is None:
-                return self._delete(_still(garbage, self._abandoned(sequence, sent)))
+                abandoned = self._abandoned(sequence, self._sent())
+                return self._delete(_still(garbage, abandoned))
             if not self._is_free(state):
                 return ()
             if state.owner is not None:
                 state = self._taken(state)
+            # Before what is needed is read: it may be more meanwhile, and is not given up then.
+            sent = self._sent()
             found = self._free(state, self._needs(), sent).values()
             deleted = self._delete(_still(garbage, itertools.chain.from_iterable(found)))
             self.ledger.windows.give_back(sequence, state.attempt)
@@ -298,10 +301,10 @@ class Sweeper:
                 path = f"{self.roots.work}/{name}"
                 yield self._garbage(path, "being written when its process died")
 
-    def _left_over(self, cutoff: datetime) -> Iterator[Garbage]:
+    def _left_over(self, cutoff: datetime, sent: _Sent) -> Iterator[Garbage]:
         """Yield attempts that lost, and plans that were replaced, abandoned or never announced."""
         windows = self.ledger.windows.all()
-        known, sent = {state.window.sequence for state in windows}, self._sent()
+        known = {state.window.sequence for state in windows}
         for sequence in Records(self.roots, self.storage).windows():
             if sequence not in known:
                 yield from self._abandoned(sequence, sent)
@@ -375,13 +378,10 @@ class Sweeper:
             found.setdefault(layout.digest_of_part(it.path) or "", []).append(it)
         return found
 
-    def _unknown(self) -> Iterator[Unfinished]:
+    def _unknown(self, sent: _Sent) -> Iterator[Unfinished]:
         """Yield what was sent by plans that are in no window, such as those of a lost ledger."""
-        sent, known = self._sent(), set[str]()
-        for sequence in Records(self.roots, self.storage).windows() if sent else ():
-            root = layout.window_root(self.roots.work, sequence)
-            known |= {*self.storage.list_names(root)}
-        for plan_digest in sent.keys() - known:
+        known = Records(self.roots, self.storage).plans() if sent else {}
+        for plan_digest in sent.keys() - known.keys():
             yield from sent[plan_digest]
 
     def _swept_by_plan(self, state: WindowState) -> dict[str, list[str]]:

@@ -132,12 +132,7 @@ class KeptRows:
             busy: the directories that are to be left alone, each with `/` at its end.
         """
         sent = sent_parts(self.storage, self.roots)
-        windows = Records(self.roots, self.storage).windows() if sent else ()
-        plans = {
-            digest: sequence
-            for sequence in windows
-            for digest in self.storage.list_names(layout.window_root(self.roots.work, sequence))
-        }
+        plans = Records(self.roots, self.storage).plans() if sent else {}
         needed = {
             (file.upload.path, file.upload.id)
             for item in (self.ledger.known_partitions() if sent else ())
