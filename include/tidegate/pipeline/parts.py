@@ -24,6 +24,7 @@ from tidegate.pipeline.publish.erasing import StandingRows
 from tidegate.pipeline.publish.finishing import Finisher
 from tidegate.pipeline.publish.gating import Gatekeeper
 from tidegate.pipeline.publish.late import LateRows
+from tidegate.pipeline.publish.under_claim import UnderClaim
 from tidegate.pipeline.publish.undoing import Undoer
 from tidegate.pipeline.publish.units import Units
 from tidegate.pipeline.state.kept_ledger import keeping_ledger_open
@@ -104,7 +105,7 @@ class PipelineParts(PipelineControl):
 
     @cached_property
     def _committer(self) -> Committer:
-        return Committer(
+        steps = UnderClaim(
             config=self.config,
             roots=self.roots,
             ledger=self.ledger,
@@ -113,11 +114,11 @@ class PipelineParts(PipelineControl):
             gatekeeper=self._gatekeeper,
             evaluator=self._evaluator,
             finisher=self._finisher,
-            watch=self._watch,
             compactor=self._compactor,
             late=self._late_rows,
             reviewer=self._reviewer,
         )
+        return Committer(steps, self._watch)
 
     @property
     def _undoer(self) -> Undoer:

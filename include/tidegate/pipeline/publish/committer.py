@@ -6,7 +6,6 @@ Propose, gate, commit, one partition at a time. Each step checks its requirement
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tidegate.errors import NotApproved
@@ -23,21 +22,10 @@ from tidegate.pipeline.publish.under_claim import Passed, UnderClaim
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from tidegate.config import PipelineConfig
-    from tidegate.ledger import Ledger
     from tidegate.model.ledger_rows import Claim, PublicationEntry
     from tidegate.model.partition import Partition
     from tidegate.model.publication import Override
-    from tidegate.pipeline.publish.compacting import Compactor
-    from tidegate.pipeline.publish.content import Contents
-    from tidegate.pipeline.publish.evaluating import Evaluator
-    from tidegate.pipeline.publish.expecting import Reviewer
-    from tidegate.pipeline.publish.finishing import Finisher
-    from tidegate.pipeline.publish.gating import Gatekeeper
-    from tidegate.pipeline.publish.late import LateRows
     from tidegate.pipeline.state.behind import Watch
-    from tidegate.pipeline.state.places import Roots
-    from tidegate.storage import Storage
     from tidegate.target.compaction import CompactionRule
 
 
@@ -50,35 +38,9 @@ class Committer:
     list; one that was not is proposed again.
     """
 
-    config: PipelineConfig
-    roots: Roots
-    ledger: Ledger
-    storage: Storage
-    contents: Contents
-    gatekeeper: Gatekeeper
-    evaluator: Evaluator
-    finisher: Finisher
+    steps: UnderClaim
+    """Those of one partition, under a claim."""
     watch: Watch
-    compactor: Compactor
-    """Works out what the next revision is made of."""
-    late: LateRows
-    reviewer: Reviewer
-
-    @cached_property
-    def _steps(self) -> UnderClaim:
-        return UnderClaim(
-            config=self.config,
-            roots=self.roots,
-            ledger=self.ledger,
-            storage=self.storage,
-            contents=self.contents,
-            gatekeeper=self.gatekeeper,
-            evaluator=self.evaluator,
-            finisher=self.finisher,
-            compactor=self.compactor,
-            late=self.late,
-            reviewer=self.reviewer,
-        )
 
     def propose(
         self,
@@ -105,12 +67,12 @@ class Committer:
             LedgerBehind: the files are ahead of the ledger; nothing was changed.
         """
         self.watch.check_partition(partition)
-        claim, finished = self.finisher.claim_with_nothing_begun(partition, owner, now)
+        claim, finished = self.steps.finisher.claim_with_nothing_begun(partition, owner, now)
         if finished is not None:
-            self.ledger.partitions.release(partition, claim)
+            self.steps.ledger.partitions.release(partition, claim)
             return replace(_in_numbers(finished), stands=True)
-        with self.finisher.renewing(partition, claim) as held:
-            found = self._steps.proposed(partition, claim, now, override, by_command=by_command)
+        with self.steps.finisher.renewing(partition, claim) as held:
+            found = self.steps.proposed(partition, claim, now, override, by_command=by_command)
             held.end()
         if found is None:
             return None
@@ -139,14 +101,14 @@ class Committer:
             TidegateError: as `gate` and `commit`.
         """
         self.watch.check_partition(partition)
-        claim, finished = self.finisher.claim_with_nothing_begun(partition, owner, now)
+        claim, finished = self.steps.finisher.claim_with_nothing_begun(partition, owner, now)
         is_held = True
         try:
             if finished is not None:
                 return Passed(stands=True)
-            with self.finisher.renewing(partition, claim) as held:
-                found = self._steps.proposed(partition, claim, now, override, by_command=by_command)
-                passed = self._steps.passed(found[0], claim, owner, now) if found else Passed()
+            with self.steps.finisher.renewing(partition, claim) as held:
+                found = self.steps.proposed(partition, claim, now, override, by_command=by_command)
+                passed = self.steps.passed(found[0], claim, owner, now) if found else Passed()
                 held.end()
             is_held = found is not None and passed.committed is None
             return passed
@@ -156,15 +118,17 @@ class Committer:
 
     def _let_go(self, partition: Partition, claim: Claim) -> None:
         """End a claim, so that others need not wait for its expiry, unless a commit was begun."""
-        if self.ledger.publications.unrecorded(partition) is None:
-            self.ledger.partitions.release(partition, claim)
+        if self.steps.ledger.publications.unrecorded(partition) is None:
+            self.steps.ledger.partitions.release(partition, claim)
 
     def held(self, partition: Partition) -> Proposal | None:
         """Return what a held partition waits with for a person's decision."""
-        stored = self.ledger.publications.proposed(partition)
+        stored = self.steps.ledger.publications.proposed(partition)
         if stored is None:
             return None
-        return _in_numbers(self.contents.proposed(partition, stored.publication.digest).publication)
+        return _in_numbers(
+            self.steps.contents.proposed(partition, stored.publication.digest).publication
+        )
 
     def gate(
         self,
@@ -193,17 +157,17 @@ class Committer:
             StagedFileMissing, FileLengthWrong, FileContentWrong: a file was lost or damaged.
             LedgerBehind: the files are ahead of the ledger; nothing was changed.
         """
-        done = self.ledger.publications.find(partition, publication)
+        done = self.steps.ledger.publications.find(partition, publication)
         if done is not None and done.state is PublicationState.RECORDED and done.verdict:
             return done.verdict
-        entry = self.contents.proposed(partition, publication)
-        if entry.verdict is not None and self._steps.is_passed(entry):
+        entry = self.steps.contents.proposed(partition, publication)
+        if entry.verdict is not None and self.steps.is_passed(entry):
             return entry.verdict
         # Before a number is reserved: afterwards the ledger would seem to know an older record.
         self.watch.check_records(partition)
-        claim = self.finisher.claim(partition, owner, now)
-        with self.finisher.renewing(partition, claim) as held:
-            verdict = self._steps.judged(entry, claim, owner, now, asks=asks)
+        claim = self.steps.finisher.claim(partition, owner, now)
+        with self.steps.finisher.renewing(partition, claim) as held:
+            verdict = self.steps.judged(entry, claim, owner, now, asks=asks)
             held.end()
         return verdict
 
@@ -228,18 +192,18 @@ class Committer:
             PolicyUnknown: a policy that the pipeline file names cannot be built.
         """
         self.watch.check_partition(partition)
-        claim, is_held = self.finisher.claim(partition, owner, now), True
+        claim, is_held = self.steps.finisher.claim(partition, owner, now), True
         try:
-            has_begun = self.ledger.publications.unrecorded(partition) is not None
-            if self.finisher.finish(partition, claim, owner, now, only=publication):
-                return self._steps.made(partition, publication)
+            has_begun = self.steps.ledger.publications.unrecorded(partition) is not None
+            if self.steps.finisher.finish(partition, claim, owner, now, only=publication):
+                return self.steps.made(partition, publication)
             entry = self._committable(partition, publication)
             self._check_turn(entry, now, by_command=by_command)
             if has_begun:
                 # Recording what a predecessor began has ended the claim.
-                claim = self.finisher.claim(partition, owner, now)
-            with self.finisher.renewing(partition, claim) as held:
-                made = self._steps.committed(entry, claim, owner, now)
+                claim = self.steps.finisher.claim(partition, owner, now)
+            with self.steps.finisher.renewing(partition, claim) as held:
+                made = self.steps.committed(entry, claim, owner, now)
                 held.end()
             is_held = False
             return made
@@ -262,22 +226,22 @@ class Committer:
             LedgerBehind: the files are ahead of the ledger; nothing was changed.
         """
         self.watch.check_partition(partition)
-        claim, _ = self.finisher.claim_with_nothing_begun(partition, owner, now)
+        claim, _ = self.steps.finisher.claim_with_nothing_begun(partition, owner, now)
         try:
             # Before it is known that nothing waits: what a load announces later has to wait.
-            brought = self.ledger.contributions.to(partition)
-            if self.ledger.partitions.get(partition).pending != "none":
+            brought = self.steps.ledger.contributions.to(partition)
+            if self.steps.ledger.partitions.get(partition).pending != "none":
                 return None
-            with self.finisher.renewing(partition, claim):
-                following = self.compactor.rewritten(partition, rule, brought)
+            with self.steps.finisher.renewing(partition, claim):
+                following = self.steps.compactor.rewritten(partition, rule, brought)
             if following is None or following.is_empty:
                 return None
-            self.ledger.publications.propose(following, claim, now)
+            self.steps.ledger.publications.propose(following, claim, now)
             verdict = Verdict(Outcome.PASS, (), following.rows, "none", now)
-            number = self.ledger.publications.reserve(partition, claim)
-            self.gatekeeper.keep(GateRecord(following, verdict, None, {}, None, number))
+            number = self.steps.ledger.publications.reserve(partition, claim)
+            self.steps.gatekeeper.keep(GateRecord(following, verdict, None, {}, None, number))
             digest = following.digest
-            self.ledger.publications.record_verdict(partition, digest, verdict, claim, None)
+            self.steps.ledger.publications.record_verdict(partition, digest, verdict, claim, None)
             return self.commit(partition, digest, owner, now, by_command=True)
         finally:
             self._let_go(partition, claim)
@@ -288,20 +252,20 @@ class Committer:
         Raises:
             ClaimHeld, PartitionBusy: another run works on the partition (Transient).
         """
-        claim, _finished = self.finisher.claim_with_nothing_begun(partition, owner, now)
+        claim, _finished = self.steps.finisher.claim_with_nothing_begun(partition, owner, now)
         try:
-            standing = self.contents.standing(partition)
+            standing = self.steps.contents.standing(partition)
             stood = standing.contributions if standing else {}
-            seen = self.ledger.contributions.to(partition)
-            self.late.file(partition, seen, stood, claim, owner)
+            seen = self.steps.ledger.contributions.to(partition)
+            self.steps.late.file(partition, seen, stood, claim, owner)
         finally:
-            self.ledger.partitions.release(partition, claim)
+            self.steps.ledger.partitions.release(partition, claim)
 
     def _committable(self, partition: Partition, publication: str) -> PublicationEntry:
-        entry = self.contents.proposed(partition, publication)
-        if not self._steps.is_passed(entry):
+        entry = self.steps.contents.proposed(partition, publication)
+        if not self.steps.is_passed(entry):
             raise NotApproved(
-                pipeline=self.config.name,
+                pipeline=self.steps.config.name,
                 partition=str(partition),
                 outcome=entry.verdict.outcome.value if entry.verdict else "not checked",
             )
@@ -310,9 +274,9 @@ class Committer:
     def _check_turn(self, entry: PublicationEntry, now: datetime, *, by_command: bool) -> None:
         """Evaluate the trigger again, unless a person overrode it."""
         partition = entry.publication.partition
-        looked = self.evaluator.evaluate(partition, now)
+        looked = self.steps.evaluator.evaluate(partition, now)
         if looked is not None and entry.override is None:
-            self.evaluator.check(partition, looked, by_command=by_command)
+            self.steps.evaluator.check(partition, looked, by_command=by_command)
 
 
 def _in_numbers(publication: Publication) -> Proposal:

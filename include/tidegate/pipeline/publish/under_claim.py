@@ -75,6 +75,7 @@ class UnderClaim:
     evaluator: Evaluator
     finisher: Finisher
     compactor: Compactor
+    """Works out what the next revision is made of."""
     late: LateRows
     reviewer: Reviewer
     _reading_rows: threading.Lock = field(default_factory=threading.Lock, compare=False)
