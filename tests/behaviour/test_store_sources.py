@@ -21,7 +21,7 @@ from small_lake import DAY_1, NOW, SCHEMA, SmallLake, load, merged, publish
 from tidegate import read_committed
 from tidegate.cli.app import app
 from tidegate.cli.first_file import draft_pipeline
-from tidegate.errors import FolderOfTable, PlacesOverlap, SourceRewritten
+from tidegate.errors import FolderOfTable, MarkedFilesReplaced, PlacesOverlap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -118,7 +118,7 @@ def test_row_that_another_pipeline_replaced_is_told_and_a_rebuild_takes_it_in(
 
     upstream.write({2: (1, 21), 4: (3, 40)})
     publish(upstream.loaded(source=CHANGES))
-    with pytest.raises(SourceRewritten):
+    with pytest.raises(MarkedFilesReplaced):
         load(below.pipeline())
     # Both were read together, so that either may have rows of the file that is gone.
     rebuild(below.pipeline(), 1, 2)

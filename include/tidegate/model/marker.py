@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tidegate.errors import MarkerInvalid
 
@@ -12,6 +12,15 @@ if TYPE_CHECKING:
 
 MARKER_FORMAT = 1
 _SAYS = {"pipeline", "partition", "revision", "files"}
+
+
+class MarkedFile(NamedTuple):
+    """A file as a marker lists it."""
+
+    length: int
+    """Bytes."""
+    made_of: tuple[str, ...] = ()
+    """Names of the files that were joined to it, and whose rows are all that it has (PC-K02)."""
 
 
 def read_marker(path: str, content: bytes) -> dict[str, Any]:
@@ -29,8 +38,8 @@ def read_marker(path: str, content: bytes) -> dict[str, Any]:
     return raw
 
 
-def marked_files(path: str, content: bytes) -> Mapping[str, int] | None:
-    """Return the files that a marker lists: name → bytes.
+def marked_files(path: str, content: bytes) -> Mapping[str, MarkedFile] | None:
+    """Return the files that a marker lists, by name.
 
     Returns:
         None for the marker of another engine, which lists none: all files count.
@@ -47,4 +56,7 @@ def marked_files(path: str, content: bytes) -> Mapping[str, int] | None:
     # Other engines write JSON as well: Paimon, and the committers of Hadoop for S3.
     if raw is not None and not raw.keys() >= {"pipeline", "files"}:
         return None
-    return {file["name"]: file["length"] for file in read_marker(path, content)["files"]}
+    return {
+        file["name"]: MarkedFile(file["length"], tuple(file.get("made_of", ())))
+        for file in read_marker(path, content)["files"]
+    }

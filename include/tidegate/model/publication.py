@@ -141,6 +141,11 @@ class PublishedFile(StagedFile):
         joined = tuple(dict.fromkeys(part.window for part in self.made_of))
         return joined or self.merged or (self.window,)
 
+    @property
+    def joined(self) -> tuple[str, ...]:
+        """Names of the files that were joined to it, as far back as known; empty: none were."""
+        return tuple(part.name for part in self.made_of) or self.joins
+
 
 class PublicationState(Enum):
     """The state of a publication; each step is a compare-and-set (design §4)."""

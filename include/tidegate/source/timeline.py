@@ -169,7 +169,7 @@ class ChangedFiles:
     said: str
     """The first few of them and how many more there are, for messages."""
     standing: tuple[Piece, ...]
-    """Those that are there now."""
+    """Those that are there now, and those that came in their place."""
     pin: Pin
     """To read only some columns of these."""
 

@@ -61,7 +61,14 @@ def write_marker(publication: Publication, facts: MarkerFacts) -> str:
             "rows": publication.rows,
             "bytes": sum(file.length for file in publication.content),
             "files": [
-                {"name": file.name, "length": file.length, "rows": file.rows, "sha256": file.sha256}
+                {
+                    "name": file.name,
+                    "length": file.length,
+                    "rows": file.rows,
+                    "sha256": file.sha256,
+                    # Readers that took these in know its rows.
+                    **({"made_of": list(file.joined)} if file.joined else {}),
+                }
                 for file in publication.content
             ],
             **({} if facts.told is None else {"reading": dict(facts.told)}),

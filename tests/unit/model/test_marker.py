@@ -7,21 +7,24 @@ import json
 import pytest
 
 from tidegate.errors import MarkerInvalid
-from tidegate.model.marker import MARKER_FORMAT, marked_files, read_marker
+from tidegate.model.marker import MARKER_FORMAT, MarkedFile, marked_files, read_marker
 
 OURS = {
     "format": MARKER_FORMAT,
     "pipeline": "orders",
     "partition": {},
     "revision": 1,
-    "files": [{"name": "a", "length": 5, "rows": 1, "sha256": ""}],
+    "files": [
+        {"name": "a", "length": 5, "rows": 1, "sha256": ""},
+        {"name": "b", "length": 6, "rows": 2, "sha256": "", "made_of": ["x", "y"]},
+    ],
 }
 
 
 def test_marker_lists_files_with_their_lengths() -> None:
     content = json.dumps(OURS).encode()
 
-    assert marked_files("m", content) == {"a": 5}
+    assert marked_files("m", content) == {"a": MarkedFile(5), "b": MarkedFile(6, ("x", "y"))}
     assert read_marker("m", content) == OURS
 
 

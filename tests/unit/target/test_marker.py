@@ -19,6 +19,7 @@ from tidegate.model.publication import (
     Override,
     Publication,
     PublishedFile,
+    StagedFile,
     Verdict,
 )
 from tidegate.target.marker import MarkerFacts, pipeline_of_marker, read_marker, write_marker
@@ -64,6 +65,16 @@ def test_marker_lists_every_file_and_adds_up() -> None:
     assert marker["windows"] == {"1": "p", "2": "q"}
     assert marker["approval"] == {"by": "ada", "comment": "known"}
     assert marker["override"] is None
+
+
+def test_marker_says_what_was_joined() -> None:
+    one, two, three = FILES
+    parts = tuple(StagedFile(name, 1, "", 1, 1, "p", "staged") for name in "ab")
+    content = (one, replace(two, made_of=parts, joins=("c",)), replace(three, joins=("d", "e")))
+
+    said = read_marker("m", write_marker(replace(PUBLICATION, content=content), FACTS).encode())
+
+    assert [file.get("made_of") for file in said["files"]] == [None, ["a", "b"], ["d", "e"]]
 
 
 def test_marker_of_an_overruled_trigger_says_who_what_and_why() -> None:

@@ -147,6 +147,25 @@ class SourceRewritten(SourceChanged):
     )
 
 
+class MarkedFilesReplaced(SourceChanged):
+    """What a marker lists has rows that were taken in, among rows that were not (PC-R09)."""
+
+    source: str
+    path: str
+    """The first of the files that have such rows."""
+    files: str
+    """All of them, or some."""
+    replaced: str
+    """Files that were taken in, whose rows these have or may have."""
+    remedy: str
+    template = (
+        "{source}: markers list {files} in the place of files that were taken in ({replaced}): "
+        "they were joined, merged or written anew, and neither reading nor leaving out {path} "
+        "would take each row once. To publish the source as it is now, run {remedy}. Afterwards "
+        "`tidegate load PIPELINE` goes on."
+    )
+
+
 class SourceEmptied(TerminalError):
     """A directory has no files any more, and is to be read as a whole (PC-R07)."""
 

@@ -5,7 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tidegate.errors import SourceRewritten, StateFileDamaged, StateFileLost
+from tidegate.errors import (
+    MarkedFilesReplaced,
+    SourceRewritten,
+    StateFileDamaged,
+    StateFileLost,
+)
 from tidegate.source.files.footers import Footers
 from tidegate.source.files.formats import format_of
 from tidegate.source.files.listing import Listing, cut, cuts, difference, number_of
@@ -110,10 +115,12 @@ class Folder:
     def look_at(self, taken: Listing) -> Listing:
         """List the files of a listing as they stand now, with the ends of all of them.
 
-        They are read next, so that one whose time was kept is not trusted. What is new is left out.
+        They are read next, so that one whose time was kept is not trusted. What is new is left out,
+        unless it came in the place of one of them.
         """
-        found, known = list_directory(self.config, self.files.storage), taken.known
-        standing = [file for file in found.files if file.path in known]
+        found = list_directory(self.config, self.files.storage)
+        new = set(difference(taken, found.keeping(taken)).added)
+        standing = [file for file in found.files if file not in new]
         files = side_by_side(self.root, standing, self.footers.with_tail)
         return replace(found, files=tuple(files)).keeping(taken).remembering(taken)
 
@@ -167,8 +174,21 @@ class Folder:
     def compared(self, start: Instant | None, end: Instant) -> ListingDifference:
         """Compare two listings and refuse changed files, before anything is read or advanced."""
         change = self.difference(start, end)
+        self._refuse_replacing(change)
         self._refuse_disturbed(change)
         return change
+
+    def _refuse_replacing(self, change: ListingDifference) -> None:
+        if change.replacing:
+            first, *others = change.replacing
+            raise MarkedFilesReplaced(
+                source=self.root,
+                path=first.path,
+                others=tuple(file.path for file in others),
+                files=first_few([file.path for file in change.replacing]),
+                replaced=first_few(sorted(change.replaced)),
+                remedy=_REBUILD,
+            )
 
     def _refuse_disturbed(self, change: ListingDifference) -> None:
         if change.disturbed and self.refuses_changes:

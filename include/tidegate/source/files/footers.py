@@ -215,7 +215,7 @@ class Footers:
     def _read(
         self, file: ListedFile, column: str | None, pinned: pa.Schema | None = None
     ) -> Footer:
-        path, listed = self._path(file), Listed(*file[1:])
+        path, listed = self._path(file), Listed(file.size, file.modified, file.tail, file.tag)
         is_near_text = not (self._format.tells_rows or is_object(path))
         if is_near_text and self._is_as_listed(file):
             # A text would be hashed once more; whoever reads its rows does. Of an object the tag

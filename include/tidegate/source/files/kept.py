@@ -66,12 +66,14 @@ class KeptListings:
         """
         change = ListingDifference((), (), ())
         is_same = pin.head is None or pin.head.id == checkpoint.id
-        if pin.head is not None and not is_same and self._folder.refuses_changes:
+        if pin.head is not None and not is_same:
             change = self._folder.difference(checkpoint, pin.head)
+            change = change if self._folder.refuses_changes else change.unsettled
         narrow = _narrowed(pin, columns)
-        standing = [now for _, now in change.disturbed if now is not None] + [*change.returned]
+        standing = [now for _, now in change.disturbed if now is not None]
+        standing += [*change.returned, *change.replacing]
         paths = [file.path for file, _ in change.disturbed]
-        paths += [file.path for file in change.returned]
+        paths += [*(file.path for file in change.returned), *change.replaced]
         return ChangedFiles(
             paths=frozenset(f"{self._folder.root}/{path}" for path in paths),
             said=first_few(change.named),

@@ -11,6 +11,8 @@ from tidegate.model.wire import SPARSE, Value, digest, instant_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
+    from collections.abc import Set as AbstractSet
+    from typing import Self
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -18,6 +20,7 @@ _MICROSECOND = timedelta(microseconds=1)
 _NANOSECONDS = 1_000
 """Nanoseconds per microsecond."""
 _GONE = "gone"
+_JOINED = "made_of"
 _CUT = "@"
 
 
@@ -32,6 +35,9 @@ class ListedFile(NamedTuple):
     be read."""
     tag: str = ""
     """Of an object, see `FileDetails`; empty on a disk."""
+    made_of: tuple[str, ...] | None = None
+    """Names of the files of its directory that were joined to it, as a marker says that lists it;
+    None: none does (PC-R09)."""
 
     def is_same(self, other: ListedFile) -> bool:
         """Return whether a file is unchanged, by its content if that is known, else by its time.
@@ -48,6 +54,17 @@ class ListedFile(NamedTuple):
     def stamp(self) -> tuple[int, int, str]:
         """What a look tells without reading: as long as it is the same, so is the file."""
         return (self.size, self.modified, self.tag)
+
+    @property
+    def parts(self) -> frozenset[str]:
+        """Paths of the files that were joined to it; its own if none were."""
+        folder = self.path[: self.path.rfind("/") + 1]
+        return frozenset(folder + name for name in self.made_of or ()) or frozenset([self.path])
+
+    @property
+    def folder(self) -> str:
+        """Its directory; empty for the root."""
+        return self.path.rpartition("/")[0]
 
     def __str__(self) -> str:
         moment = datetime.fromtimestamp(self.modified / 1e9, tz=UTC)
@@ -92,9 +109,9 @@ class Listing:
 
     @property
     def entries(self) -> list[list[Any]]:
-        """The files as they are stored: with tail and tag if known, with a word if they are gone.
+        """The files as they are stored: with what else is known, with a word if they are gone.
 
-        Without tails they are as early versions stored them, so that digests stay.
+        What is not known is left out: they are as early versions stored them, so that digests stay.
         """
         return [*map(_entry, self.files), *([*_entry(file), _GONE] for file in self.gone)]
 
@@ -103,10 +120,11 @@ class Listing:
         """Return the listing that `entries` describes."""
         found: tuple[list[ListedFile], list[ListedFile]] = ([], [])
         for path, size, modified, *rest in entries:
-            tags = [item for item in rest if isinstance(item, list)]
-            tail = next((item for item in rest if item != _GONE and item not in tags), "")
-            tag = tags[0][0] if tags else ""
-            found[_GONE in rest].append(ListedFile(path, size, modified, tail, tag))
+            tail = next((item for item in rest if isinstance(item, str) and item != _GONE), "")
+            tag = next((item[0] for item in rest if isinstance(item, list)), "")
+            marked = next((tuple(item[_JOINED]) for item in rest if isinstance(item, dict)), None)
+            file = ListedFile(path, size, modified, tail, tag, marked)
+            found[_GONE in rest].append(file)
         return cls(tuple(found[0]), skipped, tuple(found[1]))
 
     @property
@@ -126,9 +144,7 @@ class Listing:
         """
         known = {file.path for file in self.files}
         kept = (
-            file
-            for file in before.files
-            if file.path not in known and file.path.rpartition("/")[0] in self.unmarked
+            file for file in before.files if file.path not in known and file.folder in self.unmarked
         )
         return replace(self, files=tuple(sorted((*self.files, *kept))))
 
@@ -155,13 +171,24 @@ class ListingDifference:
     disturbed: tuple[tuple[ListedFile, ListedFile | None], ...]
     """Known files and their current state: with other content, or None if gone (PC-R07)."""
     returned: tuple[ListedFile, ...]
-    """Files that were gone and are back unchanged."""
+    """Files whose rows were gone and are back unchanged."""
+    replacing: tuple[ListedFile, ...] = ()
+    """New files that came in the place of known ones: some of their rows were read (PC-R09)."""
+    replaced: frozenset[str] = frozenset()
+    """Paths of the known files whose rows these have, or may have."""
 
     @property
     def named(self) -> list[str]:
-        """The known files that are not as they were, each with what became of it."""
+        """The files that are not as they were, each with what became of it."""
         named = [f"{file.path} ({'changed' if now else 'gone'})" for file, now in self.disturbed]
+        named += [f"{file.path} (in place of others)" for file in self.replacing]
         return named + [f"{file.path} (back)" for file in self.returned]
+
+    @property
+    def unsettled(self) -> ListingDifference:
+        """What neither can be read as new nor may be ignored: old rows beside new (PC-R09)."""
+        disturbed = tuple(item for item in self.disturbed if item[0].path in self.replaced)
+        return replace(self, added=(), disturbed=disturbed, returned=())
 
 
 def came_before(listing: Listing, until: datetime, known: Collection[str]) -> Listing:
@@ -223,23 +250,72 @@ def number_of(instant: Instant) -> int:
 
 
 def difference(before: Listing | None, after: Listing) -> ListingDifference:
-    """Compare two listings by path; without a first one, everything is new."""
+    """Compare two listings; without a first one, everything is new.
+
+    A file is new if its path is, and a joined one is known if all are that were joined to it. What
+    a marker lists where it listed a file before that is gone came in the place of that one.
+    """
     before = before or Listing(())
-    known = before.known
-    added = tuple(file for file in after.files if file.path not in known)
-    now = {file.path: file for file in after.files}
-    returned = tuple(
-        file for file in before.gone if file.path in now and now[file.path].is_same(file)
+    known, now = before.known, {file.path: file for file in after.files}
+    disturbed = tuple(_disturbed(before, now, _Rows.of(after.files)))
+    left = {it.folder for it, found in disturbed if found is None and it.made_of is not None}
+    stood, taken = _Rows.of(before.files), _Rows.of(known.values())
+    back = [file for file in before.gone if file.path in now and now[file.path].is_same(file)]
+    added: list[ListedFile] = []
+    replacing: list[ListedFile] = []
+    replaced: set[str] = set()
+    for file in after.files:
+        if file.path in known:
+            continue
+        if taken.have(file):
+            back.append(file)
+        elif file.made_of is not None and (file.folder in left or taken.have_some(file)):
+            replacing.append(file)
+            replaced |= taken.paths & file.parts
+        else:
+            added.append(file)
+    places = {file.folder for file in replacing}
+    replaced.update(file.path for file, _ in disturbed if file.folder in places)
+    returned = tuple(file for file in back if not stood.have(file))
+    return ListingDifference(
+        tuple(added), disturbed, returned, tuple(replacing), frozenset(replaced)
     )
-    return ListingDifference(added, tuple(_disturbed(before, now)), returned)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """What has rows of which files."""
+
+    paths: AbstractSet[str]
+    """Of files, and of all that was joined to them."""
+
+    @classmethod
+    def of(cls, files: Iterable[ListedFile]) -> Self:
+        paths: set[str] = set()
+        for file in files:
+            paths.add(file.path)
+            if file.made_of:
+                paths |= file.parts
+        return cls(paths)
+
+    def have(self, file: ListedFile) -> bool:
+        """Return whether all rows of a file are among these."""
+        return file.path in self.paths or (bool(file.made_of) and file.parts <= self.paths)
+
+    def have_some(self, file: ListedFile) -> bool:
+        """Return whether some rows of a file are, if they stand in files of their own, too."""
+        return not self.paths.isdisjoint(file.parts)
 
 
 def _disturbed(
-    before: Listing, now: dict[str, ListedFile]
+    before: Listing, now: dict[str, ListedFile], stand: _Rows
 ) -> Iterator[tuple[ListedFile, ListedFile | None]]:
     for file in before.files:
         found = now.get(file.path)
-        if found is None or not found.is_same(file):
+        if found is None:
+            if not stand.have(file):
+                yield file, None
+        elif not found.is_same(file):
             yield file, found
     for file in before.gone:
         found = now.get(file.path)
@@ -249,7 +325,8 @@ def _disturbed(
 
 def _entry(file: ListedFile) -> list[Any]:
     tail, tag = [file.tail] if file.tail else [], [[file.tag]] if file.tag else []
-    return [file.path, file.size, file.modified, *tail, *tag]
+    marked = [] if file.made_of is None else [{_JOINED: list(file.made_of)}]
+    return [file.path, file.size, file.modified, *tail, *tag, *marked]
 
 
 def _are_same(files: Sequence[ListedFile], others: Sequence[ListedFile]) -> bool:

@@ -109,6 +109,7 @@ class ListingSlicing:
         Raises:
             SourceRewritten: a file that was taken in has changed or vanished, and the pipeline says
                 `fail`.
+            MarkedFilesReplaced: a marker lists files with rows that were taken in, among others.
             ListedFileGone, SourceFileDamaged: a file is not as it was listed.
             SchemaIncompatible: a column of a file cannot be read as the pinned type.
         """

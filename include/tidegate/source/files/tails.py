@@ -68,4 +68,6 @@ def listed_before(
     known = (earlier[file.path] for earlier in (taken, newest) if file.path in earlier)
     if file.path not in taken and not file.tag:
         return None
-    return next((one for one in known if one.stamp == file.stamp), None)
+    found = next((one for one in known if one.stamp == file.stamp), None)
+    # What was joined to it stands in its marker, which an earlier version may have written.
+    return found._replace(made_of=file.made_of) if found else None

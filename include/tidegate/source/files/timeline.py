@@ -13,8 +13,8 @@ from tidegate.errors import (
     ColumnMissing,
     FileCameBack,
     InstantNotFound,
+    SourceChanged,
     SourceEmptied,
-    SourceRewritten,
     StateFileLost,
 )
 from tidegate.model.plan import Pin, WindowKind
@@ -173,7 +173,7 @@ class ListingTimeline:
         listings were lost.
 
         Raises:
-            SourceRewritten: as `instants`.
+            SourceRewritten, MarkedFilesReplaced: as `instants`.
             SourceEmptied: the whole directory is read but has no file any more, and the pipeline
                 says `fail`.
         """
@@ -213,7 +213,7 @@ class ListingTimeline:
                 for instant in self.instants(pin, checkpoint)
                 for file in self._folder.difference(checkpoint, instant).added
             ]
-        except (InstantNotFound, SourceRewritten, StateFileLost) as refused:
+        except (InstantNotFound, SourceChanged, StateFileLost) as refused:
             return CheckpointState("unknown", str(refused), checkpoint.id, head)
         if not new:
             return CheckpointState("caught up", "nothing to read", checkpoint.id, head)
@@ -230,6 +230,7 @@ class ListingTimeline:
             StateFileLost, StateFileDamaged: the checkpoint's listing is not there as written.
             SourceRewritten: a file that was taken in has changed or vanished, and the pipeline says
                 `fail`.
+            MarkedFilesReplaced: a marker lists files with rows that were taken in, among others.
         """
         if after is not None:
             self._folder.store.head(after, self._folder.root)

@@ -33,11 +33,12 @@ from tidegate.source.files.tables import (
 from tidegate.storage import is_object, nanoseconds
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from tidegate.config import FilesSourceConfig
     from tidegate.errors import TidegateError
+    from tidegate.model.marker import MarkedFile
     from tidegate.source.files.folder_view import FolderView, Seen
     from tidegate.storage import Storage
 
@@ -109,7 +110,7 @@ class _Walk:
             elif listed is None and not is_complete:
                 self.unmarked.append(folder)
             elif (listed is None or entry.name in listed) and self._is_wanted(entry, path, depth):
-                self.files.append(_listed(path, entry))
+                self.files.append(_listed(path, entry, listed))
                 self.tables.update([table] if table else ())
 
     def _visit_revisions(self, folder: str, depth: int) -> None:
@@ -129,14 +130,14 @@ class _Walk:
             for entry in entries:
                 path = f"{folder}/{entry.name}".lstrip("/")
                 if entry.name in listed and self._is_wanted(entry, path, depth):
-                    self.files.append(_listed(path, entry))
+                    self.files.append(_listed(path, entry, listed))
             return
         if homes:
             self.unmarked.append(folder)
 
     def _marked(
         self, folder: str, *, is_complete: bool
-    ) -> tuple[bool, Collection[str] | None, list[Seen]]:
+    ) -> tuple[bool, Mapping[str, MarkedFile] | None, list[Seen]]:
         """Return whether all files of a directory and below count, else which of its own do.
 
         A commit retracts the marker before it changes anything, and writes it last. So the marker
@@ -169,10 +170,10 @@ class _Walk:
             raise MarkedFileWrong(
                 path=f"{posixpath.dirname(marker)}/{name}",
                 marker=marker,
-                expected=f"{listed[name]} bytes",
+                expected=f"{listed[name].length} bytes",
                 found="no file" if found is None else f"{found} bytes",
             )
-        return False, listed.keys(), entries
+        return False, listed, entries
 
     def _standing(self, marker: str) -> bytes | None:
         """Return a marker; None if there is none, or none before the time that is looked at."""
@@ -230,14 +231,17 @@ class _Walk:
         self.skipped.append(path)
 
 
-def _listed(path: str, entry: Seen) -> ListedFile:
-    return ListedFile(path, entry.size, entry.modified, tag=entry.tag)
+def _listed(path: str, entry: Seen, listed: Mapping[str, MarkedFile] | None) -> ListedFile:
+    made_of = listed[entry.name].made_of if listed is not None else None
+    return ListedFile(path, entry.size, entry.modified, tag=entry.tag, made_of=made_of)
 
 
-def _wrong(listed: Mapping[str, int], entries: Sequence[Seen]) -> dict[str, int | None]:
+def _wrong(listed: Mapping[str, MarkedFile], entries: Sequence[Seen]) -> dict[str, int | None]:
     """Return the files that are not as a marker lists them, with the sizes that they have."""
     sizes = {entry.name: entry.size for entry in entries if entry.is_file}
-    return {name: sizes.get(name) for name, size in listed.items() if sizes.get(name) != size}
+    return {
+        name: sizes.get(name) for name, file in listed.items() if sizes.get(name) != file.length
+    }
 
 
 def list_directory(

@@ -192,3 +192,74 @@ def test_files_of_a_directory_without_a_marker_stay_as_they_were() -> None:
 
     assert [file.path for file in kept.files] == ["dt=1/a", "dt=3/c"]
     assert kept.files[0] == before.files[0]
+
+
+NAMES = "abcdef"
+
+
+@st.composite
+def _marked(draw: st.DrawFn) -> Listing:
+    """Files of one partition as markers list them: single ones, and ones joined of several."""
+    files: list[ListedFile] = []
+    left = draw(st.lists(st.sampled_from(NAMES), unique=True))
+    while left:
+        taken = draw(st.integers(1, len(left)))
+        parts, left = tuple(left[:taken]), left[taken:]
+        name = "".join(sorted(parts))
+        files.append(ListedFile(f"d/{name}", 1, 1, made_of=parts if len(parts) > 1 else ()))
+    return Listing(tuple(sorted(files)))
+
+
+@given(looks=st.lists(_marked(), min_size=1, max_size=4), last=_marked())
+def test_joined_rows_are_taken_once_or_told(looks: list[Listing], last: Listing) -> None:
+    before = looks[0]
+    for look in looks[1:]:
+        before = look.remembering(before)
+    taken = {row for file in before.known.values() for row in file.path.partition("/")[2]}
+    stood = {row for file in before.files for row in file.path.partition("/")[2]}
+
+    found = difference(before, last)
+
+    added = [row for file in found.added for row in file.path.partition("/")[2]]
+    standing = {row for file in last.files for row in file.path.partition("/")[2]}
+    assert taken.isdisjoint(added)
+    assert len(added) == len(set(added))
+    # What has rows that were read is told if it has others, and what stands no more is, too.
+    assert (taken | {*added} >= standing) == (not found.replacing)
+    assert bool(found.disturbed) == (not stood <= standing)
+    if found.replacing:
+        assert found.replaced
+        assert found.unsettled.added == found.unsettled.returned == ()
+
+
+def test_what_is_listed_in_the_place_of_a_file_came_for_it() -> None:
+    before = Listing((ListedFile("d/a", 1, 1, made_of=()), ListedFile("e/a", 1, 1, made_of=())))
+    after = Listing((ListedFile("d/b", 1, 1, made_of=()), *before.files[1:]))
+    beside = ListedFile("e/b", 1, 1, made_of=())
+
+    found = difference(before, Listing((*after.files, beside)))
+
+    assert found.replacing == after.files[:1]
+    assert found.replaced == {"d/a"}
+    assert found.added == (beside,)
+    assert found.named == ["d/a (gone)", "d/b (in place of others)"]
+    # Without a marker that lists it, nothing tells whose place it has.
+    plain = [
+        Listing(tuple(it._replace(made_of=None) for it in one.files)) for one in (before, after)
+    ]
+    assert difference(*plain).replacing == ()
+    assert _paths(difference(*plain).added) == {"d/b"}
+
+
+def test_what_was_joined_is_stored_with_the_listing() -> None:
+    files = (
+        ListedFile("a", 1, 2),
+        ListedFile("b", 1, 2, "tail", "tag", ("x", "y")),
+        ListedFile("c", 1, 2, made_of=()),
+    )
+    whole = Listing(files, gone=(ListedFile("d", 1, 2, "tail", made_of=("z",)),))
+
+    stored = json.loads(json.dumps(whole.entries))
+
+    assert stored[0] == ["a", 1, 2]
+    assert Listing.of_entries(stored, ()) == whole

@@ -299,6 +299,25 @@ def test_marker_that_was_cut_is_refused(tmp_path: Path) -> None:
         _marked(tmp_path)
 
 
+def test_listing_says_which_files_a_marker_lists_and_what_was_joined_to_them(
+    tmp_path: Path,
+) -> None:
+    _touch(tmp_path, "dt=1/a", "dt=1/b", "dt=2/c", "dt=2/_SUCCESS")
+    _mark(tmp_path / "dt=1", a=1, b=1)
+    marker = tmp_path / "dt=1" / "_SUCCESS"
+    said = json.loads(marker.read_bytes())
+    said["files"][1]["made_of"] = ["x", "y"]
+    marker.write_text(json.dumps(said))
+
+    listing = listing_of(_config(tmp_path, require_marker=True, partition_by={"dt": "int"}))
+
+    assert [(file.path, file.made_of) for file in listing.files] == [
+        ("dt=1/a", ()),
+        ("dt=1/b", ("x", "y")),
+        ("dt=2/c", None),
+    ]
+
+
 def test_partition_whose_marker_is_retracted_meanwhile_waits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,0 +1,252 @@
+"""A pipeline that reads by markers takes each row of another one once, whatever that one does.
+
+That one joins its files, takes revisions back, erases and replaces rows; how often the reader looks
+is up to it (PC-R09).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import random
+import re
+import shlex
+from collections import Counter
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from behaviour.test_erase import erase
+from behaviour.test_upsert import CHANGES, UPSERT, ChangingLake
+from small_lake import NOW, SmallLake, day, load, local, merged, publish
+from tidegate import read_committed
+from tidegate.errors import (
+    MarkedFilesReplaced,
+    NothingToUndo,
+    RebuildTooNarrow,
+    SourceRewritten,
+    UndoImpossible,
+)
+from tidegate.model.publication import Approval
+from tidegate.model.run import Run
+from tidegate.target.compaction import CompactionRule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from tidegate.pipeline import Pipeline
+
+PROCESS_TIME: dict[str, Any] = {"commit": {"trigger": "process-time"}}
+RULE = CompactionRule(small_file=1 << 20, target_size=128 << 20)
+JOINING: dict[str, Any] = {"target": {"compaction": {"small_file": "1MiB"}}}
+ADA = Approval(approved=True, by="ada", at=NOW, comment="by mistake")
+DAY_1 = "dt=2026-02-01"
+BY_DAY: dict[str, Any] = {"partition_by": {"dt": "dt"}}
+BY_AMOUNT: dict[str, Any] = {"partition_by": {"dt": "dt", "amount": "amount"}}
+
+
+class Chain:
+    """A pipeline and one that reads what it publishes."""
+
+    def __init__(self, above: SmallLake, root: Path, target: dict[str, Any], **keys: Any) -> None:
+        self.above = above
+        self.below = SmallLake(root, keys=merged(PROCESS_TIME, {"target": target}))
+        self.below.keys = merged(self.below.keys, keys)
+        self.below.source = {
+            "kind": "files",
+            "path": str(above.target),
+            "partition_by": {"dt": "date"},
+            "require_marker": True,
+        } | keys.get("source", {})
+        self.opened = self.below.pipeline()
+
+    def bring(self, days: dict[int, int], amount: int = 1, **keys: Any) -> Pipeline:
+        """Publish a revision of some days above."""
+        opened = self.above.pipeline(**keys)
+        self.above.commit(days, amount)
+        load(opened)
+        publish(opened)
+        return opened
+
+    def take(self) -> list[str]:
+        """Load and publish below; what is refused is read again as it is told."""
+        followed = []
+        while True:
+            try:
+                load(self.opened)
+                break
+            except (MarkedFilesReplaced, SourceRewritten) as refused:
+                followed.append(type(refused).__name__)
+                before = rows(self.below)
+                self.rebuild(*told(refused))
+                publish(self.opened)
+                # Nothing is missing for as long as a load takes.
+                assert before & rows(self.above) <= rows(self.below)
+        publish(self.opened)
+        return followed
+
+    def rebuild(self, *partitions: str) -> None:
+        wanted = [self.opened.parse_partition(partition) for partition in partitions]
+        planned = self.opened.rebuild(wanted, Run("again", "cli"), NOW)
+        self.opened.finish_load(planned, NOW, local)
+
+
+def told(refused: Exception) -> list[str]:
+    """Return the partitions of the command that an error prints."""
+    found = re.search(r"`tidegate rebuild orders ([^`]+)`", str(refused))
+    assert found, refused
+    return shlex.split(found[1])
+
+
+def rows(lake: SmallLake) -> Counter[tuple[int, int]]:
+    found = read_committed(lake.target).to_table(columns=["id", "amount"])
+    return Counter(zip(found["id"].to_pylist(), map(int, found["amount"].to_pylist()), strict=True))
+
+
+def plain(root: Path) -> SmallLake:
+    return SmallLake(root, keys=PROCESS_TIME)
+
+
+@pytest.mark.parametrize(
+    ("seed", "target", "layout"),
+    [
+        pytest.param(1, BY_DAY, "in_place", id="by day"),
+        pytest.param(2, BY_AMOUNT, "revisions", id="by amount"),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in itertools.product(
+                range(3, 8), (BY_DAY, BY_AMOUNT), ("in_place", "revisions")
+            )
+        ),
+    ],
+)
+def test_each_row_is_taken_once_whatever_the_pipeline_above_does(
+    tmp_path: Path, seed: int, target: dict[str, Any], layout: str
+) -> None:
+    """Random histories; the oracle is what the pipeline above publishes."""
+    chance = random.Random(seed)
+    above = SmallLake(tmp_path / "up", keys=merged(PROCESS_TIME, {"target": {"layout": layout}}))
+    chain = Chain(above, tmp_path / "below", target)
+
+    def bring(**keys: Any) -> None:
+        chain.bring({chance.choice((1, 2)): 2}, chance.choice((1, 2)), **keys)
+
+    def undo() -> None:
+        opened = above.pipeline()
+        with contextlib.suppress(UndoImpossible, NothingToUndo):
+            opened.undo(day(1), opened.ledger.partitions.get(day(1)).revision, ADA, "cli", NOW)
+
+    acts: list[Callable[[], object]] = [
+        bring,
+        bring,
+        partial(bring, **JOINING),
+        lambda: above.pipeline().compact(day(1), RULE, "cli", NOW),
+        undo,
+        lambda: erase(above.pipeline(), chance.randint(1, above.made)),
+        chain.take,
+        chain.take,
+    ]
+    chain.bring({1: 1, 2: 1})
+    for act in chance.choices(acts, k=12):
+        act()
+    chain.take()
+
+    assert rows(chain.below) == rows(above)
+    assert list(chain.opened.findings()) == []
+
+
+def test_file_that_was_joined_from_what_was_taken_in_is_not_read_again(tmp_path: Path) -> None:
+    chain = Chain(plain(tmp_path / "up"), tmp_path / "below", BY_DAY)
+    for _ in range(3):
+        chain.bring({1: 2})
+    assert chain.take() == []
+    before = chain.below.stamps()
+
+    chain.above.pipeline().compact(day(1), RULE, "cli", NOW)
+
+    assert chain.take() == []
+    assert chain.below.stamps() == before
+    # What comes beside it, and is joined to it at once, is read.
+    chain.bring({1: 1})
+    chain.above.pipeline().compact(day(1), RULE, "cli", NOW)
+    assert chain.take() == ["MarkedFilesReplaced"]
+    assert rows(chain.below) == rows(chain.above)
+
+
+@pytest.mark.follows("MarkedFilesReplaced")
+@pytest.mark.parametrize("late_data", ["revise", "reject"])
+@pytest.mark.parametrize("on_changed_file", ["fail", "ignore"])
+def test_rows_that_were_joined_to_others_before_they_were_read_are_published_once(
+    tmp_path: Path, late_data: str, on_changed_file: str
+) -> None:
+    chain = Chain(
+        plain(tmp_path / "up"),
+        tmp_path / "below",
+        BY_AMOUNT,
+        commit={"late_data": late_data},
+        source={"on_changed_file": on_changed_file},
+    )
+    chain.bring({1: 2})
+    chain.take()
+    before = chain.below.stamps()
+    chain.bring({1: 2}, amount=2)
+    chain.above.pipeline().compact(day(1), RULE, "cli", NOW)
+
+    with pytest.raises(MarkedFilesReplaced) as refused:
+        load(chain.opened)
+
+    assert chain.below.stamps() == before
+    assert sorted(told(refused.value)) == [f"{DAY_1}/amount=1", f"{DAY_1}/amount=2"]
+    # One of them would leave the rows of the other behind, for good.
+    for partition in (f"{DAY_1}/amount=1", f"{DAY_1}/amount=2"):
+        with pytest.raises(RebuildTooNarrow):
+            chain.rebuild(partition)
+    assert chain.take() == ["MarkedFilesReplaced"]
+    assert rows(chain.below) == rows(chain.above)
+    assert not list((chain.below.root / "published").rglob("rejected*"))
+
+
+def test_rows_that_are_replaced_by_key_above_are_replaced_below(tmp_path: Path) -> None:
+    above = ChangingLake(tmp_path / "up", keys=UPSERT)
+    chain = Chain(above, tmp_path / "below", BY_DAY)
+    above.write({1: (1, 10), 2: (1, 20), 3: (2, 30)})
+    publish(above.loaded(source=CHANGES))
+    chain.take()
+
+    above.write({2: (1, 21), 4: (1, 40)})
+    publish(above.loaded(source=CHANGES))
+
+    assert chain.take() == ["MarkedFilesReplaced"]
+    assert rows(chain.below) == Counter([(1, 10), (2, 21), (3, 30), (4, 40)])
+
+
+def test_pipeline_above_may_begin_again(tmp_path: Path) -> None:
+    above = plain(tmp_path / "up")
+    chain = Chain(above, tmp_path / "below", BY_DAY)
+    chain.bring({1: 2, 2: 1})
+    chain.take()
+    opened = above.pipeline()
+    opened.drop(Run("drop", "cli"), NOW)
+    above.commit({1: 1})
+    load(opened)
+    publish(opened)
+
+    assert chain.take() == ["MarkedFilesReplaced"]
+    assert rows(chain.below) == rows(above)
+
+
+def test_rebuild_finds_rows_that_were_joined_since_they_were_read(tmp_path: Path) -> None:
+    chain = Chain(plain(tmp_path / "up"), tmp_path / "below", BY_DAY)
+    chain.bring({1: 2, 2: 1})
+    chain.bring({1: 2})
+    chain.take()
+    chain.above.pipeline().compact(day(1), RULE, "cli", NOW)
+
+    chain.rebuild(DAY_1)
+    publish(chain.opened)
+
+    assert rows(chain.below) == rows(chain.above)
+    assert chain.take() == []
+    assert rows(chain.below) == rows(chain.above)
