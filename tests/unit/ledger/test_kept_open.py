@@ -17,6 +17,7 @@ import sqlalchemy as sa
 
 from tidegate.ledger import Ledger, open_engine
 from tidegate.ledger.connect import reading
+from tidegate.ledger.turns import Turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -329,3 +330,20 @@ def test_threads_of_a_step_write_by_one_connection_and_all_of_it_stands_in_the_f
     assert len(connections) == 1
     # Not after each of them, as long as another thread goes on with the log.
     assert len(written_back) < len(names)
+
+
+def test_log_that_is_handed_on_again_and_again_is_written_back_at_times(
+    engine: sa.Engine, path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Turns, "is_awaited", True)
+    found = []
+
+    with Ledger(engine, "a").keeping_open():
+        for number in range(40):
+            register(engine, f"{number}")
+            shutil.copy(path, tmp_path / "copy.db")
+            found.append(len(names_in(tmp_path / "copy.db")))
+
+    # Once in seventeen uses, and a registration is one; in between a copy lacks what came since.
+    assert found == [0] * 16 + [17] * 17 + [34] * 7
+    assert names_in(path) == {f"{number}" for number in range(40)}
