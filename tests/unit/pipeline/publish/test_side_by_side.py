@@ -64,3 +64,38 @@ def test_error_ends_everything() -> None:
 
     with pytest.raises(ValueError, match="no"):
         list(found)
+
+
+def test_what_has_not_begun_when_one_fails_never_begins() -> None:
+    begun, is_told = list[int](), threading.Event()
+
+    def work(item: int) -> None:
+        begun.append(item)
+        if item == 0:
+            threading.Timer(0.3, is_told.set).start()
+            msg = "no"
+            raise ValueError(msg)
+        # One thread is here; the other may come from the item that failed, before it is told.
+        is_told.wait(30)
+
+    with pytest.raises(ValueError, match="no"):
+        list(side_by_side(work, range(1000), 2))
+
+    assert set(begun) <= {0, 1, 2}
+
+
+def test_no_more_than_a_few_are_ahead_of_the_first_that_is_not_done() -> None:
+    begun, last, seen = list[int](), threading.Event(), list[int]()
+
+    def work(item: int) -> int:
+        begun.append(item)
+        if item == 4:
+            last.set()
+        if item == 0:
+            assert last.wait(30)
+            time.sleep(0.1)
+            seen.extend(begun)
+        return item
+
+    assert list(side_by_side(work, range(100), 2)) == list(range(100))
+    assert sorted(seen) == [0, 1, 2, 3, 4]
