@@ -7,7 +7,7 @@ import json
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -112,3 +112,70 @@ def test_partition_that_is_named_twice_is_published_once(lake: SmallLake) -> Non
         (day(2), "committed"),
         (day(1), "committed"),
     ]
+
+
+IN_THREADS = """
+import pathlib
+import threading
+
+
+class Noted:
+    def __init__(self, path):
+        self._path = pathlib.Path(path)
+
+    def commit(self, context):
+        (self._path / str(threading.get_ident())).touch()
+"""
+CUSTOM = {"custom": "in_threads:Noted"}
+IN_SPARK = {
+    "target": {"metastore": {"through": "spark", "table": "shop.orders"}},
+    "commit": {"policies": ["metastore", "success-file"]},
+}
+
+
+def test_policy_of_the_user_runs_in_the_callers_thread(
+    lake: SmallLake, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "in_threads.py").write_text(IN_THREADS)
+    monkeypatch.syspath_prepend(tmp_path)
+    noted = tmp_path / "noted"
+    noted.mkdir()
+    policies = [{**CUSTOM, "parameters": [str(noted)]}, "success-file"]
+
+    publish(lake.pipeline(commit={"policies": policies}))
+
+    assert {path.name for path in noted.iterdir()} == {str(threading.get_ident())}
+    assert lake.ids() == wanted()
+
+
+@dataclass(frozen=True)
+class Threads(LocalStorage):
+    """A disk that notes which threads look at files."""
+
+    seen: set[int] = field(default_factory=set, compare=False)
+
+    def length(self, path: str) -> int | None:
+        self.seen.add(threading.get_ident())
+        return super().length(path)
+
+
+@pytest.mark.parametrize(
+    ("keys", "is_side_by_side"),
+    [
+        pytest.param({}, True, id="marker"),
+        pytest.param({"commit": {"policies": [CUSTOM, "success-file"]}}, False, id="custom"),
+        pytest.param(IN_SPARK, False, id="catalog of Spark"),
+    ],
+)
+def test_partitions_are_published_in_threads_if_all_that_is_told_knows_them(
+    lake: SmallLake, keys: dict[str, Any], is_side_by_side: bool
+) -> None:
+    storage = Threads()
+    # Before a class or a catalog is asked for, which are not there.
+    for staged in lake.work.rglob("dt=*/*.parquet"):
+        staged.unlink()
+
+    told = [*lake.pipeline(storage, **keys).publish_all("cli", NOW)]
+
+    assert [item.state for item in told] == ["failed"] * len(DAYS)
+    assert (storage.seen != {threading.get_ident()}) == is_side_by_side
