@@ -308,3 +308,23 @@ def test_answer_that_takes_another_one_back_names_who_gave_that(lake: SmallLake)
     why = pipeline.ledger.partitions.get(day(1)).why
     assert why is not None
     assert why.detail.endswith("rejected by bob (before: approved by ada)")
+
+
+def test_check_that_lapses_leaves_the_partition_to_other_runs(lake: SmallLake) -> None:
+    lake.keys = {"rows": HOLDING}
+    lake.commit({1: 5, 2: 1}, amount=5000)
+    load(lake.pipeline())
+    proposal = lake.pipeline().propose(day(1), "one", NOW)
+    assert proposal is not None
+
+    def arrive() -> None:
+        lake.commit({1: 3})
+        load(lake.pipeline())
+
+    storage = LocalStorage(Interrupting(pattern=GATE_RECORD, happens=[arrive]))
+    with pytest.raises(PublicationLapsed):
+        lake.pipeline(storage).gate(day(1), proposal.digest, "one", NOW)
+
+    found = lake.pipeline().propose(day(1), "other", NOW)
+    assert found is not None
+    assert found.rows == 8
