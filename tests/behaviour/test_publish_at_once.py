@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -13,11 +14,14 @@ import pytest
 
 from dying import Killed, deaths
 from small_lake import NOW, SmallLake, day, load, publish
+from tidegate.stage import layout
 from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    import pyarrow as pa
 
 DAYS = range(1, 11)
 PROCESS_TIME = {"commit": {"trigger": "process-time"}}
@@ -179,3 +183,59 @@ def test_partitions_are_published_in_threads_if_all_that_is_told_knows_them(
 
     assert [item.state for item in told] == ["failed"] * len(DAYS)
     assert (storage.seen != {threading.get_ident()}) == is_side_by_side
+
+
+@dataclass(frozen=True)
+class Opening(LocalStorage):
+    """A slow disk that notes how many files with staged rows are opened at once."""
+
+    guard: threading.Lock = field(default_factory=threading.Lock, compare=False)
+    at_work: list[str] = field(default_factory=list, compare=False)
+    seen: list[int] = field(default_factory=list, compare=False)
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        if f"/{layout.STAGED}/" not in path:
+            return super().open_input(path)
+        with self.guard:
+            self.at_work.append(path)
+            self.seen.append(len(self.at_work))
+        time.sleep(0.01)
+        with self.guard:
+            self.at_work.remove(path)
+        return super().open_input(path)
+
+
+ONE_OR_TWO = {
+    "name": "orders",
+    "expectations": [
+        {
+            "type": "expect_table_row_count_to_be_between",
+            "kwargs": {"min_value": 1, "max_value": 2},
+            "severity": "critical",
+        }
+    ],
+}
+READING: dict[str, dict[str, Any]] = {
+    "gate": {"gate": {"suite": "suite.json"}},
+    "upsert": {
+        "source": {"read": {"mode": "changelog"}},
+        "target": {"write": "upsert", "keys": ["id"]},
+    },
+    "compaction": {"target": {"compaction": {"every": 1}}},
+}
+
+
+@pytest.mark.parametrize("reads", READING)
+def test_rows_of_one_partition_are_read_at_a_time(tmp_path: Path, reads: str) -> None:
+    lake = SmallLake(tmp_path / "lake", keys={**PROCESS_TIME, **READING[reads]})
+    (lake.root / "suite.json").write_text(json.dumps(ONE_OR_TWO))
+    for _ in range(2):
+        lake.commit(dict.fromkeys(range(1, 5), 1))
+        load(lake.pipeline())
+    storage = Opening()
+
+    publish(lake.pipeline(storage))
+
+    assert len(storage.seen) >= 8
+    assert set(storage.seen) == {1}
+    assert lake.ids() == {str(day(number)): [number, number + 4] for number in range(1, 5)}
