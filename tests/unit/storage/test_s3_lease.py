@@ -60,6 +60,9 @@ def test_process_that_slept_changes_nothing_after_its_successor_came(
 ) -> None:
     storage, root = S3Storage(calls), path.rpartition("/locks/")[0]
     storage.write_once(f"{root}/_SUCCESS", b"of the successor")
+    sent = storage.uploads(root).begin(f"{root}/d")
+    sent.write(b"rows")
+    sent.close()
     moment = s3_lease.time.monotonic()
 
     with storage.lock(path, "sleeper"):
@@ -71,6 +74,8 @@ def test_process_that_slept_changes_nothing_after_its_successor_came(
             lambda: storage.write_once(f"{root}/c", b""),
             lambda: storage.open_new(f"{root}/c"),
             lambda: storage.replace(f"{root}/_SUCCESS", f"{root}/b"),
+            lambda: storage.uploads(root).begin(f"{root}/c"),
+            lambda: storage.uploads(root).complete_all([sent.upload]),
         ):
             with pytest.raises(PartitionBusy, match="successor"):
                 change()

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from s3_servers import moto_server
-from tidegate.errors import FileExistsAlready
-from tidegate.storage import Deferred, LocalStorage, Stores
+from tidegate.errors import FileContentWrong, FileExistsAlready
+from tidegate.model.publication import StagedFile
+from tidegate.storage import Deferred, LocalStorage, Stores, check_sent, waiting_uploads
 from tidegate.storage.s3 import S3Storage
 from tidegate.storage.s3_calls import S3Calls
 
@@ -120,3 +123,37 @@ def test_disk_has_no_uploads(tmp_path: object) -> None:
     assert LocalStorage().uploads(str(tmp_path)) is None
     assert Stores().uploads(str(tmp_path)) is None
     assert Stores().uploads("s3://lake/a") is not None
+
+
+def test_upload_stands_for_the_file_that_it_leads_to_and_for_no_other(
+    storage: S3Storage, root: str
+) -> None:
+    upload = sent(storage, f"{root}/part")
+    sha256 = hashlib.sha256(b"rows").hexdigest()
+    file = StagedFile("part", 4, sha256, 1, 1, "plan", "staged/part", upload=upload)
+    elsewhere = f"{root}/dt=1/part"
+
+    assert waiting_uploads(storage, [(file, upload.path)]) == {upload.path}
+    assert waiting_uploads(storage, [(file, elsewhere)]) == frozenset()
+    storage.uploads(root).complete_all([upload])
+    check_sent(storage, file, upload.path)
+    storage.write_once(elsewhere, b"none")
+    with pytest.raises(FileContentWrong, match="dt=1/part"):
+        check_sent(storage, file, elsewhere)
+
+
+def test_upload_of_which_the_store_knows_nothing_any_more_says_whose_object_is_there(
+    storage: S3Storage, root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store may look for the upload before it looks at the condition."""
+    one, other = (sent(storage, f"{root}/part", content) for content in (b"one", b"other"))
+    storage.uploads(root).complete_all([one])
+
+    def complete(*_told: Any, **_options: Any) -> None:
+        raise ClientError({"Error": {"Code": "NoSuchUpload"}}, "CompleteMultipartUpload")
+
+    monkeypatch.setattr(S3Calls, "complete_upload", complete)
+    with pytest.raises(FileExistsAlready):
+        storage.uploads(root).complete_all([other])
+    # As after an answer that was lost.
+    storage.uploads(root).complete_all([one])
