@@ -66,7 +66,6 @@ class HashedFile(WriteOnly):
     def abandon(self) -> None:
         """Close without the remaining bytes; errors of its writer are ignored."""
         self._abandoned = True
-        self._waiting.clear()
         if self.closed:
             return
         self.closed = True
