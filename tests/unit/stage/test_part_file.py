@@ -197,3 +197,38 @@ def test_sorting_columns_end_before_floats_with_the_largest_first() -> None:
     assert [it.column_index for it in sorting_columns(NESTED, keys) or ()] == [4]
     assert sorting_columns(NESTED, keys[1:]) is None
     assert sorting_columns(NESTED, []) is None
+
+
+class Sent(io.BytesIO):
+    """A file that is sent, and is there once somebody completes it."""
+
+    upload = None
+    is_given_up = False
+
+    def give_up(self) -> None:
+        self.is_given_up = True
+
+
+def test_hashed_file_that_is_abandoned_while_it_is_sent_is_given_up() -> None:
+    sent = Sent()
+    file = HashedFile(sent)
+    file.write(b"rows")
+
+    file.abandon()
+    file.write(b"of its writer")
+    file.close()
+
+    assert sent.is_given_up
+    assert not sent.closed
+    assert sent.getvalue() == b""
+    assert file.length == 4
+
+
+def test_hashed_file_that_was_closed_is_not_given_up() -> None:
+    sent = Sent()
+    file = HashedFile(sent)
+    file.close()
+
+    file.abandon()
+
+    assert not sent.is_given_up

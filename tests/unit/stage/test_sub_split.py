@@ -7,6 +7,7 @@ import hashlib
 import subprocess
 import sys
 from collections import Counter
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +20,13 @@ from hypothesis import strategies as st
 from crash.faults import Stopper, stopping_storage
 from crash.power import Disk, chance
 from tidegate.config import RowRule
-from tidegate.errors import KeyMissing, KeyUnusable, StorageFull
+from tidegate.errors import KeyMissing, KeyUnusable, StorageFull, StoreSilent
 from tidegate.model.message import EventTimes, PartFile, Staged
 from tidegate.model.partition import Partition, PartitionField, Transform
 from tidegate.model.sort_key import SortKey
+from tidegate.model.upload import Upload
 from tidegate.stage.part_writers import WriteLimits
-from tidegate.stage.sub_split import AttemptPlace, StageSpec, stage_sub_split
+from tidegate.stage.sub_split import AttemptPlace, StageSpec, give_up, stage_sub_split
 from tidegate.storage import LocalStorage, OsCalls
 
 UTC = dt.UTC
@@ -437,3 +439,23 @@ def test_stage_rows_that_were_handed_on_are_judged_and_chosen_only_before() -> N
     first = spec(rules=(rule,), only=frozenset({Partition((("dt", "2026-03-01"),))}))
 
     assert first.of_assembly == spec()
+
+
+@dataclass(frozen=True)
+class HalfSilent(LocalStorage):
+    """A store that does not answer to the first request."""
+
+    asked: list[str] = field(default_factory=list, compare=False)
+
+    def give_up(self, path: str, upload: str) -> None:
+        self.asked.append(upload)
+        if len(self.asked) == 1:
+            raise StoreSilent(path=path, problem="no answer")
+
+
+def test_upload_that_cannot_be_given_up_keeps_no_other_from_it() -> None:
+    storage = HalfSilent()
+
+    give_up(storage, [Upload(f"s3://lake/{name}", name, "writer", ()) for name in "ab"])
+
+    assert storage.asked == ["a", "b"]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import io
 import os
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -18,7 +21,7 @@ from tidegate.model.partition import Partition, PartitionField, Transform
 from tidegate.physical import ParquetRows
 from tidegate.physical.whole_file import WholeFile
 from tidegate.stage.sub_split import AttemptPlace, StageSpec, stage_sub_split
-from tidegate.stage.whole_copy import WholePart
+from tidegate.stage.whole_copy import WholePart, send_whole
 from tidegate.storage import LocalStorage
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -116,3 +119,47 @@ def test_file_that_became_another_once_it_was_copied_is_no_part(tmp_path: Path) 
 
     with pytest.raises(SourceFileDamaged, match="footer"):
         staged(tmp_path, [changed], LocalStorage())
+
+
+class Sent(io.BytesIO):
+    """A file that is sent, and is there once somebody completes it."""
+
+    upload = None
+    is_given_up = False
+
+    def give_up(self) -> None:
+        self.is_given_up = True
+
+    def close(self) -> None:
+        """Keep the bytes to be looked at."""
+
+
+@dataclass(frozen=True)
+class Cut(LocalStorage):
+    """A disk of which the end of a file does not come, without any error."""
+
+    lacks: int = 0
+
+    def open_input(self, path: str) -> pa.NativeFile:
+        content = self.read_bytes(path)
+        return pa.BufferReader(content[: len(content) - self.lacks])
+
+
+def test_file_that_is_sent_is_as_it_was(tmp_path: Path) -> None:
+    part, file = whole(tmp_path / "a", 1, 2), Sent()
+
+    sent = send_whole(LocalStorage(), part, file)
+
+    content = (tmp_path / "a").read_bytes()
+    assert file.getvalue() == content
+    assert (sent.length, sent.sha256) == (len(content), hashlib.sha256(content).hexdigest())
+    assert not file.is_given_up
+
+
+def test_file_that_was_sent_in_part_is_given_up(tmp_path: Path) -> None:
+    part, file = whole(tmp_path / "a", 1, 2), Sent()
+
+    with pytest.raises(SourceFileDamaged):
+        send_whole(Cut(lacks=1), part, file)
+
+    assert file.is_given_up
