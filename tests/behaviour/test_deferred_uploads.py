@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from behaviour.test_survival_windows import replay
 from behaviour.test_undo import ADA
 from dying import Killed
 from s3_servers import moto_server
-from small_lake import NOW, day, interval, load, local, merged, publish
+from small_lake import NOW, day, interval, later, load, local, merged, publish
 from tidegate.cli.app import app
 from tidegate.config import load_pipeline
 from tidegate.errors import ConfigInvalid, StorageFull
@@ -248,6 +249,92 @@ def test_only_what_nobody_needs_is_swept(lake: SmallLake, bucket: Bucket) -> Non
     assert [it for it, _ in left if it not in dict(needed)] == [foreign]
     publish(lake.pipeline())
     assert bucket.rows() == {"dt=2026-02-01": [1, 2]}
+
+
+def test_upload_is_swept_once_it_is_old_enough(lake: SmallLake, bucket: Bucket) -> None:
+    loaded(lake, {1: 2})
+    ((key, needed),) = uploads(bucket)
+    folder, _, name = key.rpartition("/")
+    unknown = f"{folder}/{name.replace(name.split('-')[1], '0123456789abcdef')}"
+    begin = bucket.client.create_multipart_upload
+    of_nobody = begin(Bucket=bucket.name, Key=unknown)["UploadId"]
+    lost = begin(Bucket=bucket.name, Key=key)["UploadId"]
+    opened = lake.pipeline()
+    begun = max(it.begun for it in opened.storage.unfinished(f"s3://{bucket.name}/{folder}"))
+
+    def found(after: timedelta, older_than: timedelta) -> set[str]:
+        garbage = opened.garbage(begun + after, older_than)
+        return {it.upload for it in garbage if it.upload} - {needed}
+
+    second, hour = timedelta(seconds=1), timedelta(hours=1)
+    assert found(2 * hour, 2 * hour) == set()
+    assert found(2 * hour + second, 2 * hour) == {of_nobody, lost}
+    # What no window has may be of a run that is about to write its first file.
+    assert found(hour, second) == {lost}
+    assert found(hour + second, second) == {of_nobody, lost}
+
+
+def test_upload_that_is_needed_since_is_kept_though_another_of_its_file_is_not(
+    lake: SmallLake, bucket: Bucket
+) -> None:
+    loaded(lake, {1: 2})
+    ((key, needed),) = uploads(bucket)
+    lost = bucket.client.create_multipart_upload(Bucket=bucket.name, Key=key)["UploadId"]
+    opened = lake.pipeline()
+    (item,) = [it for it in opened.garbage(LATER, timedelta(0)) if it.upload == lost]
+
+    swept = opened.sweep((replace(item, upload=needed), item))
+
+    assert swept == (item,)
+    assert uploads(bucket) == [(key, needed)]
+
+
+def test_upload_that_a_begun_commit_completes_is_kept(
+    lake: SmallLake, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loaded(lake, {1: 2})
+    before = uploads(bucket)
+
+    def die(*_told: Any, **_options: Any) -> None:
+        raise Killed
+
+    with monkeypatch.context() as dying:
+        dying.setattr(S3Calls, "complete_upload", die)
+        with pytest.raises(Killed):
+            lake.pipeline().publish(day(1), "cli", NOW)
+    rows = [{"name": "sane", "where": "amount > 0", "on_failure": "quarantine"}]
+    replay(lake.pipeline(rows=rows), 1)
+    assert len(uploads(bucket)) == 2
+    opened = lake.pipeline()
+
+    opened.sweep(opened.garbage(LATER, timedelta(0)))
+
+    assert {*before} <= {*uploads(bucket)}
+    assert lake.pipeline().publish(day(1), "cli", NOW).state == "committed"
+    assert bucket.rows() == {"dt=2026-02-01": [1, 2]}
+    assert list(lake.pipeline().findings()) == []
+
+
+def test_uploads_of_a_window_that_was_given_up_are_swept(
+    lake: SmallLake, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.commit({1: 2})
+
+    def die(*_told: Any, **_options: Any) -> None:
+        raise Killed
+
+    with monkeypatch.context() as dying:
+        dying.setattr("tidegate.ledger.windows.Windows.reserve", die)
+        with pytest.raises(Killed):
+            load(lake.pipeline(), interval(1))
+    assert len(uploads(bucket)) == 1
+    given_up = later(lake.pipeline(), timedelta(minutes=10))
+    given_up.abandon(1, "cli", NOW, by="ada", comment="gone")
+    opened = lake.pipeline()
+
+    opened.sweep(opened.garbage(LATER, timedelta(0)))
+
+    assert uploads(bucket) == []
 
 
 def test_ledger_that_was_lost_knows_what_was_sent(lake: SmallLake, bucket: Bucket) -> None:
