@@ -106,3 +106,11 @@ def test_ways_are_told_only_where_they_differ_from_a_disk() -> None:
 
     assert ways_of_files(pipeline(target=disk)) == {}
     assert list(ways_of_files(pipeline(target={**disk, "layout": "revisions"}))) == ["layout"]
+
+
+def test_partition_that_ends_where_no_time_can_be_told_is_staged() -> None:
+    last = Partition.parse("dt=9999-12-31", ("dt",), DEFAULT_NAME)
+    weeks_before = Partition.parse("dt=9999-12-01", ("dt",), DEFAULT_NAME)
+
+    assert not can_be(pipeline(), END, last)
+    assert not can_be(pipeline(commit={"delay": "60d"}), END, weeks_before)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from tidegate.model.file_slice import FileSlice
 from tidegate.model.message import CommitMessage, EventTimes, PartFile, Staged
 from tidegate.model.partition import Partition
 from tidegate.model.plan import Piece, Split, SubSplit
+from tidegate.model.upload import Upload
 from tidegate.model.wire import pretty
 from tidegate.pipeline.load.plan_names import PlanNames
 from tidegate.pipeline.state.places import Roots
@@ -40,6 +42,8 @@ class Life:
         self.pending = {DAY: "pending"}
         self.brought = [DAY]
         self.stood: dict[str, str] = {}
+        self.storage = STORAGE
+        self.defers = True
 
     @property
     def names(self) -> PlanNames:
@@ -58,7 +62,7 @@ class Life:
             ),
             publications=SimpleNamespace(revisions=lambda _: [revision] if self.stood else []),
         )
-        return PlanNames(self.roots, ledger, STORAGE, defers=True)
+        return PlanNames(self.roots, ledger, self.storage, defers=self.defers)
 
     def stage(
         self, plan: str, *, size: int = 3, spread: bool = False, sub_split: str = "s1"
@@ -212,3 +216,35 @@ def test_plan_is_silent_while_a_message_that_is_waited_for_is_gone(tmp_path: Pat
     assert life.names.is_silent(life.taken)
     life.pending = {DAY: "none"}
     assert not life.names.is_silent(life.taken)
+
+
+@dataclass(frozen=True)
+class Store(LocalStorage):
+    """A disk that pretends to keep uploads, all of which stand or none."""
+
+    stands: bool = True
+
+    def uploads(self, path: str) -> Any:
+        return SimpleNamespace(standing=lambda sent: [self.stands for _ in sent])
+
+
+@pytest.mark.parametrize(
+    ("stands", "defers", "found"),
+    [
+        pytest.param(True, True, "p0", id="stands"),
+        pytest.param(False, True, "p1", id="gone"),
+        pytest.param(True, False, "p1", id="has to be staged by now"),
+    ],
+)
+def test_file_that_was_sent_is_lost_if_its_upload_cannot_be_completed(
+    tmp_path: Path, stands: bool, defers: bool, found: str
+) -> None:
+    life = Life(tmp_path, "p0")
+    life.storage, life.defers = Store(stands=stands), defers
+    root = layout.plan_root(life.roots.work, 1, "p0")
+    upload = Upload(f"{life.roots.partition(DAY)}/part-1", "id", "writer", ("tag",))
+    part = PartFile(DAY, "part-1", "staged/part-1", 3, "00", 1, EventTimes(), upload)
+    message = CommitMessage("s1", "a", Staged((part,), (), 1, 1))
+    STORAGE.write_once(layout.message_file(root, "s1"), pretty(message.to_json()))
+
+    assert life.choose() == found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -225,3 +226,20 @@ def test_record_that_was_cut_is_damaged(tmp_path: Path) -> None:
 
     with pytest.raises(StateFileDamaged):
         list(_records(tmp_path).commits())
+
+
+def test_newest_commit_that_is_known_is_not_read_again(tmp_path: Path) -> None:
+    partition = PARTITIONS[0]
+    older, newest = _plan(partition, 1, 1), _plan(partition, 2, 5)
+    for plan in (older, newest):
+        made = plan.publication
+        name = f"{made.digest}-{plan.number}"
+        path = layout.publication_file(str(tmp_path), partition, made.revision, name)
+        _put(tmp_path, path, plan)
+    found = _records(tmp_path)
+
+    assert found.newest_commit(partition, known=older) == newest
+    assert found.newest_commit(partition, known=replace(newest, number=4)) == newest
+    assert found.newest_commit(partition, known=newest) is newest
+    # What was listed a moment ago is all there is.
+    assert found.newest_commit(partition, []) is None
