@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -19,6 +20,8 @@ from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tidegate.storage import FileDetails
 
 FILES = ListedFiles(LocalStorage())
 
@@ -59,3 +62,40 @@ def test_file_of_any_time_is_the_one_that_was_listed(tmp_path: Path, year: int) 
     if changed:
         with pytest.raises(ListedFileChanged, match="found what was written at"):
             open_listed(FILES, str(path), Listed(listed.size, listed.modified))
+
+
+@dataclass(frozen=True)
+class Tagged(LocalStorage):
+    """A disk whose files have a tag, as objects of a store have."""
+
+    tag: str = "now"
+
+    def open_with_details(self, path: str) -> tuple[pa.NativeFile, FileDetails]:
+        opened, found = super().open_with_details(path)
+        return opened, found._replace(tag=self.tag)
+
+
+@pytest.mark.parametrize(
+    ("tag", "later", "is_same"),
+    [
+        pytest.param("now", 0, True, id="same"),
+        pytest.param("now", 1_000_000_000, True, id="same tag though its time is another"),
+        pytest.param("then", 0, False, id="other tag though its time is the same"),
+        pytest.param("then", 1_000_000_000, False, id="other"),
+    ],
+)
+def test_object_is_the_one_that_was_listed_if_it_has_its_tag(
+    tmp_path: Path, tag: str, later: int, is_same: bool
+) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"id": [1]}), path)
+    found = path.stat()
+    listed = Listed(found.st_size, found.st_mtime_ns - later, "", tag)
+    files = ListedFiles(Tagged())
+
+    if is_same:
+        with open_listed(files, str(path), listed) as file:
+            assert file.rows == 1
+    else:
+        with pytest.raises(ListedFileChanged):
+            open_listed(files, str(path), listed)
