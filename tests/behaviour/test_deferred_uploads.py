@@ -21,6 +21,8 @@ from tidegate.config import load_pipeline
 from tidegate.errors import ConfigInvalid, StorageFull
 from tidegate.model.run import Run
 from tidegate.pipeline.load import staging
+from tidegate.stage import layout
+from tidegate.storage.s3 import S3Storage
 from tidegate.storage.s3_calls import S3Calls
 
 if TYPE_CHECKING:
@@ -221,6 +223,28 @@ def test_attempt_that_fails_gives_up_what_it_sent(
     with monkeypatch.context() as failing:
         failing.setattr(S3Calls, "upload_part", refuse)
         with pytest.raises(RuntimeError, match="no more"):
+            load(lake.pipeline(), interval(1))
+
+    assert uploads(bucket) == []
+    load(lake.pipeline(), interval(1))
+    publish(lake.pipeline())
+    assert bucket.rows() == {"dt=2026-02-01": [1, 2], "dt=2026-02-02": [3]}
+
+
+def test_attempt_whose_message_cannot_be_written_gives_up_what_it_sent(
+    lake: SmallLake, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.commit({1: 2, 2: 1})
+    real = S3Storage.write_once
+
+    def refuse(storage: S3Storage, path: str, *told: Any, **options: Any) -> bool:
+        if f"/{layout.MESSAGES}/" in path:
+            raise StorageFull(path=path, problem="no space left")
+        return real(storage, path, *told, **options)
+
+    with monkeypatch.context() as failing:
+        failing.setattr(S3Storage, "write_once", refuse)
+        with pytest.raises(StorageFull):
             load(lake.pipeline(), interval(1))
 
     assert uploads(bucket) == []
