@@ -670,6 +670,35 @@ def test_text_that_is_hives_name_for_null_is_not_listed(
     assert entry(listed, "corrected").rows == entry(listed, NULL).rows == 1
 
 
+@pytest.mark.follows("PartitionUnlistable")
+def test_text_that_ends_with_a_blank_is_refused_before_the_commit_begins(
+    lake: SmallLake, listed: Metastore, tmp_path: Path
+) -> None:
+    landing = tmp_path / "landing"
+    landing.mkdir()
+    towns = ["a", "a ", "A", " a", "a\t"]
+    pq.write_table(pa.table({"id": range(5), "town": towns}), landing / "a.parquet")
+    lake.source = {"kind": "files", "path": str(landing)}
+    keys: dict[str, Any] = {
+        "event_time": None,
+        "target": {"partition_by": {"dt": None, "town": "town"}, "write": "overwrite"},
+        "commit": {"trigger": "process-time"},
+    }
+    load(lake.pipeline(**keys))
+
+    errors = [it.error for it in lake.pipeline(**keys).publish_all("cli", NOW) if it.error]
+
+    assert len(errors) == 1
+    assert "town=a  cannot be listed in a metastore: it ends with a blank" in str(errors[0])
+    assert not (lake.target / "town=a ").exists()
+    for town in ("a", "A", " a", "a\t"):
+        assert entry(listed, town).rows == 1
+    pq.write_table(pa.table({"id": [1], "town": ["corrected"]}), landing / "b.parquet")
+    load(lake.pipeline(**keys))
+    list(lake.pipeline(**keys).publish_all("cli", NOW))
+    assert entry(listed, "corrected").rows == 1
+
+
 def test_upserted_rows_are_listed_with_the_columns_of_their_windows(
     tmp_path: Path, uri: str, table: str, listed: Metastore
 ) -> None:

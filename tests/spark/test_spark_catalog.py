@@ -132,6 +132,32 @@ def test_every_value_of_a_key_is_found_as_its_type(
     ]
 
 
+@pytest.mark.follows("PartitionUnlistable")
+@pytest.mark.parametrize("towns", [["a", "a "], ["a ", "a"]], ids=["last", "first"])
+def test_text_that_ends_with_a_blank_is_refused_before_the_commit_begins(
+    lake: SmallLake, spark: SparkSession, table: str, towns: list[str]
+) -> None:
+    landed(lake, id=[1, 2, 3, 4], shop=["x "] * 4, town=[*towns, "A", " a"])
+    keys: dict[str, Any] = {
+        "event_time": None,
+        "target": {"partition_by": {"dt": None, "shop": "shop", "town": "town"}},
+        "commit": {"trigger": "process-time"},
+    }
+    load(lake.pipeline(**keys))
+
+    errors = [it.error for it in lake.pipeline(**keys).publish_all("cli", NOW) if it.error]
+
+    assert len(errors) == 1
+    assert "shop=x /town=a  cannot be listed in a metastore: it ends with a blank" in errors[0]
+    assert not (lake.target / "shop=x " / "town=a ").exists()
+    query = f"SELECT shop, town FROM {table} ORDER BY town"
+    assert rows(spark, query) == [("x ", " a"), ("x ", "A"), ("x ", "a")]
+    lake.keys = {}
+    (outcome,) = lake.pipeline(**keys).publish_all("cli", NOW)
+    assert outcome.error is None
+    assert (lake.target / "shop=x " / "town=a " / "_SUCCESS").exists()
+
+
 def _fail(*_: object) -> None:
     raise SystemExit
 

@@ -90,14 +90,14 @@ class ColumnUnlistable(TerminalError):
 
 
 class PartitionUnlistable(TerminalError):
-    """A value of a partition is the name under which Hive lists NULL."""
+    """A metastore would take a value of a partition for another one."""
 
     table: str
     partition: str
+    problem: str
     template = (
-        "table '{table}': {partition} cannot be listed in a metastore: one of its values is the "
-        "name of Hive's default partition, which is NULL there. Correct the value in the source, "
-        "or take `metastore` out of `commit.policies`."
+        "table '{table}': {partition} cannot be listed in a metastore: {problem}. Correct the "
+        "value in the source, or take `metastore` out of `commit.policies`."
     )
 
 

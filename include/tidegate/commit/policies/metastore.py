@@ -152,8 +152,11 @@ class ListInMetastore:
         return f"{name}, {does}"
 
     def _check_listable(self, partition: Partition) -> None:
-        if any(value == HIVE_DEFAULT_NAME for _, value in partition.values):
-            raise PartitionUnlistable(table=self.options.table, partition=str(partition))
+        problem = _unlistable(partition)
+        if problem is not None:
+            raise PartitionUnlistable(
+                table=self.options.table, partition=str(partition), problem=problem
+            )
 
     def _root(self, context: PolicyContext) -> str:
         return context.partition_root if self.moves else context.table_root
@@ -235,6 +238,16 @@ def address(path: str) -> str:
     Hadoop's and Hive's word for S3 is `s3a`, which the others know, too.
     """
     return f"s3a:{path.removeprefix('s3:')}" if is_object(path) else f"file:{path}"
+
+
+def _unlistable(partition: Partition) -> str | None:
+    if any(value == HIVE_DEFAULT_NAME for _, value in partition.values):
+        return "one of its values is the name of Hive's default partition, which is NULL there"
+    # Hive finds a partition by its path, which databases compare as if blanks at the end of the
+    # longer one were not there. Blanks before it, tabs and letters in another case tell them apart.
+    if partition.path.endswith(" "):
+        return "it ends with a blank, with which a metastore takes it for the one without"
+    return None
 
 
 def _is_same(listed: ListedPartition, wanted: ListedPartition) -> bool:
