@@ -1,6 +1,13 @@
 """Errors of reading a published table by its markers."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from tidegate.errors.base import TerminalError, TransientError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
 class MarkerInvalid(TerminalError):
@@ -34,6 +41,19 @@ class PublishedTableMissing(TerminalError):
         "{root}: expected the folder of a published table, found {found}. Correct the path, which "
         "is `target.path` in the pipeline file; a table that was never published has no folder: "
         "run `tidegate publish PIPELINE` first."
+    )
+
+
+def tables_below(root: str, folders: Sequence[str]) -> PublishedTableMissing:
+    """Return the error for a folder that is read as one table, and has others below it.
+
+    Args:
+        root: the folder.
+        folders: those of the tables, in order, one at least.
+    """
+    more = f" and {len(folders) - 1} more" if len(folders) > 1 else ""
+    return PublishedTableMissing(
+        root=root, found=f"one with other tables below: {folders[0]}{more}"
     )
 
 

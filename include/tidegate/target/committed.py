@@ -17,6 +17,7 @@ from tidegate.errors import (
     MarkerMissing,
     PartitionNotThere,
     PublishedTableMissing,
+    tables_below,
 )
 from tidegate.model.part_format import PARQUET, form_of_name
 from tidegate.model.partition import unescape
@@ -141,9 +142,7 @@ class _Wanted:
         """
         below_ = sorted(name.removesuffix(f"/{OWNER_FILE}") for name in names if _is_owner(name))
         if below_:
-            more = f" and {len(below_) - 1} more" if len(below_) > 1 else ""
-            found = f"one with other tables below: {self.root}/{below_[0]}{more}"
-            raise PublishedTableMissing(root=self.root, found=found)
+            raise tables_below(self.root, [f"{self.root}/{folder}" for folder in below_])
 
     def listed(self) -> list[str]:
         """List the files of the table, relative to it, as far as they are wanted."""

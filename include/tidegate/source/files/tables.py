@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidegate.config import source_meant_by, tables_around, tables_marked_by
-from tidegate.errors import FolderOfTable
+from tidegate.errors import FolderOfTable, tables_below
 from tidegate.errors.commands import command
 from tidegate.source.words import first_few
 from tidegate.storage import above, is_object
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from tidegate.source.files.folder_view import FolderView
 
+PUBLISHED = "published"
+"""Where others have a kind: a table that a pipeline publishes, whose markers tell what counts."""
 _PLAIN_FILES = (
     "To read plain files beside tables, set `source.path_regex` to an expression that only their "
     "paths match."
@@ -54,15 +56,19 @@ def refuse_tables_below(root: str, tables: Mapping[str, str]) -> None:
 
     Args:
         root: the folder of the source.
-        tables: folder → kind, of those with files that would be read.
+        tables: folder → kind, or `PUBLISHED`, of those with files that would be read.
 
     Raises:
-        FolderOfTable: there is one.
+        FolderOfTable: there is one of a kind.
+        PublishedTableMissing: there is one that is published: its rows are not those of others.
     """
-    if tables:
-        said = [_said(folder, kind) for folder, kind in sorted(tables.items())]
-        remedy = f"{_remedy(tables)} {_PLAIN_FILES}"
+    of_kinds = {folder: kind for folder, kind in tables.items() if kind != PUBLISHED}
+    if of_kinds:
+        said = [_said(folder, kind) for folder, kind in sorted(of_kinds.items())]
+        remedy = f"{_remedy(of_kinds)} {_PLAIN_FILES}"
         raise FolderOfTable(source=root, tables=first_few(said), remedy=remedy)
+    if tables:
+        raise tables_below(root, sorted(tables))
 
 
 def _said(folder: str, kind: str) -> str:

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tidegate.config import OWNER_FILE
 from tidegate.errors import (
     MarkedFileWrong,
     PartitionPathInvalid,
@@ -26,6 +27,7 @@ from tidegate.source.files.revision_folders import revision_folders
 from tidegate.source.files.side_by_side import side_by_side
 from tidegate.source.files.store_folder import StoreFolder
 from tidegate.source.files.tables import (
+    PUBLISHED,
     kind_of_folder,
     refuse_inside_of_table,
     refuse_tables_below,
@@ -60,7 +62,7 @@ class _Walk:
     files: list[ListedFile] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     tables: dict[str, str] = field(default_factory=dict)
-    """Folder → kind, of tables with files that would be read."""
+    """Folder → kind, or `PUBLISHED`, of tables with files that would be read."""
 
     @functools.cached_property
     def view(self) -> FolderView:
@@ -94,10 +96,10 @@ class _Walk:
         place = f"{self.root}/{folder}".rstrip("/")
         is_complete, listed, entries = self._marked(folder, is_complete=is_complete)
         if table is None:
-            kind = kind_of_folder({entry.name for entry in entries}, place, self.view)
+            kind = self._kind({entry.name for entry in entries}, folder, place)
             table = (place, kind) if kind else None
         if any(entry.name == REVISIONS and entry.is_directory for entry in entries):
-            self._visit_revisions(folder, depth)
+            self._visit_revisions(folder, depth, table)
         for entry in entries:
             if entry.name.startswith(("_", ".")):
                 continue
@@ -113,7 +115,14 @@ class _Walk:
                 self.files.append(_listed(path, entry, listed))
                 self.tables.update([table] if table else ())
 
-    def _visit_revisions(self, folder: str, depth: int) -> None:
+    def _kind(self, found: Collection[str], folder: str, place: str) -> str | None:
+        """Return the kind of table that a folder is a part of; None for files of the source."""
+        kind = kind_of_folder(found, place, self.view)
+        if kind is None and self.marker is not None and folder and OWNER_FILE in found:
+            return PUBLISHED
+        return kind
+
+    def _visit_revisions(self, folder: str, depth: int, table: tuple[str, str] | None) -> None:
         """List the files of the newest revision that has a directory to itself, and a marker.
 
         Raises:
@@ -131,6 +140,7 @@ class _Walk:
                 path = f"{folder}/{entry.name}".lstrip("/")
                 if entry.name in listed and self._is_wanted(entry, path, depth):
                     self.files.append(_listed(path, entry, listed))
+                    self.tables.update([table] if table else ())
             return
         if homes:
             self.unmarked.append(folder)
@@ -257,6 +267,7 @@ def list_directory(
     Raises:
         FolderNotFound: the root is not a directory.
         FolderOfTable: it is in a table, or files that would be read are.
+        PublishedTableMissing: with a marker required, they are those of tables below it.
         SourceUnreachable: a directory cannot be listed, a name in it cannot be read, or a link
             leads to nothing; nothing is left out silently (PC-R01).
         SourceReadTwice: a link leads to a place that is already read, and `on_bad_path` says

@@ -26,6 +26,7 @@ from tidegate.errors import (
     ListedFileChanged,
     ListedFileGone,
     MarkedFileWrong,
+    PublishedTableMissing,
     RevisionsUnmarked,
     SourceRewritten,
     SourceUnreachable,
@@ -185,6 +186,22 @@ def test_folder_without_an_object_is_not_found_and_one_made_for_it_is_empty(
     assert landing.paths() == ["a"]
     with pytest.raises(FolderNotFound, match="that is an object"):
         list_directory(read_source({"kind": "files", "path": f"{landing.root}/a"}), landing.storage)
+
+
+def test_published_tables_below_are_not_read_as_one(landing: Landing) -> None:
+    says = {"format": 1, "pipeline": "p", "partition": {}, "revision": 1}
+    marker = json.dumps({**says, "files": [{"name": "a", "length": 1}]}).encode()
+    for table in ("orders", "shops"):
+        landing.put(f"{table}/dt=1/a")
+        landing.put(f"{table}/dt=1/_SUCCESS", marker)
+        landing.put(f"{table}/.tidegate.owner", b"{}")
+
+    with pytest.raises(PublishedTableMissing, match=r"below: .*/orders and 1 more\. Correct"):
+        landing.listing(require_marker=True)
+
+    config = read_source({"kind": "files", "path": f"{landing.root}/shops", "require_marker": True})
+    found = list_directory(config, landing.storage)
+    assert [file.path for file in found.files] == ["dt=1/a"]
 
 
 @pytest.mark.parametrize(

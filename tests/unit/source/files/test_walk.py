@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from tidegate.config import SourceConfig, read_source
+from tidegate.config import OWNER_FILE, SourceConfig, read_source
 from tidegate.errors import (
     FolderNotFound,
     MarkedFileWrong,
     MarkerInvalid,
     PartitionPathInvalid,
     PartitionValueInvalid,
+    PublishedTableMissing,
     SourceReadTwice,
     SourceUnreachable,
 )
@@ -252,6 +253,21 @@ def test_only_files_that_a_marker_lists_are_read(tmp_path: Path) -> None:
 
     assert [file.path for file in listing.files] == ["dt=1/a"]
     assert listing.unmarked == {"dt=2"}
+
+
+@pytest.mark.follows("PublishedTableMissing")
+@pytest.mark.parametrize("folder", ["dt=1", "dt=1/_revisions/000001-a"], ids=["plain", "revisions"])
+def test_published_tables_below_are_not_read_as_one(tmp_path: Path, folder: str) -> None:
+    for table in ("orders", "shops"):
+        _touch(tmp_path, f"{table}/{folder}/a", f"{table}/{OWNER_FILE}")
+        _mark(tmp_path / table / folder, a=1)
+
+    with pytest.raises(PublishedTableMissing, match=r"below: .*/orders and 1 more\. Correct"):
+        _marked(tmp_path)
+
+    assert _marked(tmp_path / "shops") == ["dt=1/a"]
+    (tmp_path / "shops" / folder / "_SUCCESS").unlink()
+    assert _marked(tmp_path, path_regex=".*/plain") == []
 
 
 @pytest.mark.parametrize("content", [b"", b'{"creationTime": 1}'], ids=["Spark", "Paimon"])
