@@ -121,7 +121,8 @@ class Storage(Hashable, Protocol):
     def list_details(self, root: str) -> list[FileDetails]:
         """List every file as `list_files` does, with what is known of it.
 
-        A store is asked once per 1,000 objects, and for none of them alone.
+        A store is asked once per 1,000 objects, and for none of them alone. An object with bytes
+        whose name ends with a slash is listed here alone: it is none of the files.
         """
         ...
 

@@ -130,7 +130,7 @@ class S3Files:
 
     def list_files(self, root: str) -> list[str]:
         """List every object below an address, relative to it, sorted."""
-        return [found.path for found in self.list_details(root)]
+        return [found.path for found in self.list_details(root) if not _is_folder(found.path)]
 
     def list_names(self, folder: str) -> list[str]:
         """List the names directly below an address, sorted."""
@@ -152,7 +152,10 @@ class S3Files:
         return _details(path, found, found["ContentLength"])
 
     def list_details(self, root: str) -> list[FileDetails]:
-        """List every object below an address, relative to it, sorted, with what a listing says."""
+        """List every object below an address, relative to it, sorted, with what a listing says.
+
+        One that is named as a directory, with a slash at its end, is among them if it has bytes.
+        """
         key = named(root).key
         skipped = len(key) + 1 if key else 0
         with refusals_named(root):
@@ -161,7 +164,7 @@ class S3Files:
                 for page in self.calls.pages(root, deep=True)
                 for item in page.get("Contents", [])
                 # Consoles and other clients make objects for directories.
-                if not item["Key"].endswith("/")
+                if item["Size"] or not _is_folder(item["Key"][skipped:])
             ]
         return sorted(found)
 
@@ -194,6 +197,11 @@ class S3Files:
                 if code_of(refused) in MISSING:
                     raise SourceFileGone(path=path) from refused
                 raise
+
+
+def _is_folder(name: str) -> bool:
+    """Return whether an object has the name of a directory: of one below, or of the one listed."""
+    return not name or name.endswith("/")
 
 
 def _details(path: str, said: Mapping[str, Any], size: int) -> FileDetails:

@@ -31,6 +31,19 @@ class FolderOfTable(TerminalError):
     )
 
 
+class ObjectNamedAsFolder(TerminalError):
+    """An object in a store has bytes, and the name of a directory: it may be a file (PC-R01)."""
+
+    source: str
+    path: str
+    size: int
+    template = (
+        "{source}: expected no bytes in what is named as a directory; '{path}' ends with a slash "
+        "and has {size} bytes. Give the object another name if its rows count, delete it, or set "
+        "`source.on_bad_path: skip`."
+    )
+
+
 class SourceReadTwice(TerminalError):
     """A link in a directory leads to files that are read there already, or for ever on (PC-R01)."""
 

@@ -1,7 +1,7 @@
 """Look at a folder of objects: all of it is listed at once, because each request takes its time.
 
 There is no directory without an object in it. Objects that consoles and Hadoop make for directories
-(`folder/`, `folder_$folder$`) are none of the files.
+(`folder/`, `folder_$folder$`) are none of the files, unless `folder/` has bytes.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import posixpath
 from typing import TYPE_CHECKING
 
-from tidegate.errors import FolderNotFound, SourceUnreachable
+from tidegate.errors import FolderNotFound, ObjectNamedAsFolder, SourceUnreachable
 from tidegate.model.revision_folder import partition_of, revision_of
 from tidegate.source.files.folder_view import Seen
 
@@ -111,6 +111,9 @@ class StoreFolder:
             path = f"{inside}{details.path}"
             if path.endswith(_HADOOP):
                 continue
+            if not path or path.endswith("/"):
+                self._refuse_folder(path, details.size)
+                continue
             folder, name = posixpath.split(path)
             if "" in path.split("/"):
                 problem = f"the key of '{path}' has a name without a character between two slashes"
@@ -120,6 +123,12 @@ class StoreFolder:
             seen = Seen(name, False, True, details.size, details.modified, details.tag)
             self._tree.setdefault(folder, {})[name] = seen
             self._add_folders(folder)
+
+    def _refuse_folder(self, path: str, size: int) -> None:
+        """Refuse an object that is named as a directory and has bytes, unless it is hidden."""
+        if not _is_hidden(path):
+            named = path or f"{self._root}/"
+            self._refuse(named, ObjectNamedAsFolder(source=self._root, path=named, size=size))
 
     def _add_folders(self, folder: str) -> None:
         while folder:

@@ -26,6 +26,7 @@ from tidegate.errors import (
     ListedFileChanged,
     ListedFileGone,
     MarkedFileWrong,
+    ObjectNamedAsFolder,
     PublishedTableMissing,
     RevisionsUnmarked,
     SourceRewritten,
@@ -172,6 +173,35 @@ def test_key_with_an_empty_name_in_it_is_refused_or_skipped(landing: Landing) ->
 
     listing = landing.listing(on_bad_path="skip")
     assert ([file.path for file in listing.files], listing.skipped) == (["a"], ("b//c",))
+
+
+@moto
+@pytest.mark.follows("ObjectNamedAsFolder")
+def test_object_that_is_named_as_a_directory_and_has_bytes_is_refused_or_skipped(
+    landing: Landing,
+) -> None:
+    """Where objects are files, there is no such object."""
+    landing.put("a")
+    for name in ("b/", "c/", "_hidden/d/"):
+        landing.put(name, b"rows")
+    landing.put("e/", b"")
+
+    with pytest.raises(ObjectNamedAsFolder, match=r"'b/' ends with a slash and has 4 bytes"):
+        landing.listing()
+
+    listing = landing.listing(on_bad_path="skip")
+    assert [file.path for file in listing.files] == ["a"]
+    assert listing.skipped == ("b/", "c/")
+    landing.put("", b"rows")
+    assert landing.listing(on_bad_path="skip").skipped == ("b/", "c/", f"{landing.root}/")
+    assert landing.storage.list_files(landing.root) == ["a"]
+    for name in ("", "b/"):
+        landing.delete(name)
+    with pytest.raises(ObjectNamedAsFolder, match="'c/'"):
+        landing.listing()
+    landing.put("c")
+    landing.delete("c/")
+    assert landing.paths() == ["a", "c"]
 
 
 def test_folder_without_an_object_is_not_found_and_one_made_for_it_is_empty(
