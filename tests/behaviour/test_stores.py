@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -321,6 +322,53 @@ def test_bucket_that_is_not_there_is_told_and_made(
     load(lake.pipeline())
     publish(lake.pipeline())
     assert Bucket(bucket.server, name).rows() == {"dt=2026-02-01": [1]}
+
+
+@pytest.mark.follows("StoreDenied")
+def test_key_that_the_store_does_not_know_is_told_as_that(
+    lake: SmallLake, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One gateway answers to it with 404, as it does of a bucket."""
+    if bucket.server.kind == "moto":
+        pytest.skip("moto lets every key in")
+    lake.commit({1: 1})
+    monkeypatch.setenv("LAKE_KEY", "nobody")
+
+    code, said = check(lake, monkeypatch)
+
+    assert code != 0
+    assert "XAdminUserNotFound: No user exists with the provided access key ID" in said
+    assert "expected the bucket" not in said
+    monkeypatch.setenv("LAKE_KEY", KEY)
+    code, said = check(lake, monkeypatch)
+    assert code == 0, said
+
+
+def problems(said: str) -> list[str]:
+    """Give the subjects of a check with a problem."""
+    return re.findall(r"✗ orders: (\w+)", said)
+
+
+def test_bucket_of_the_target_that_is_missing_is_told_of_the_target(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.keys = merged(lake.keys, {"target": {"path": "s3://no-such-bucket/published"}})
+    lake.commit({1: 1})
+
+    _, said = check(lake, monkeypatch)
+
+    assert "target" in problems(said)
+    assert "source" not in problems(said)
+
+
+def test_bucket_of_the_source_that_is_missing_is_told_of_the_source(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.source = {"kind": "files", "path": "s3://no-such-bucket/landing"}
+
+    _, said = check(lake, monkeypatch)
+
+    assert problems(said) == ["source"]
 
 
 @pytest.mark.follows("StoreSilent")

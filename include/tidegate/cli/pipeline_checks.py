@@ -40,7 +40,7 @@ from tidegate.pipeline.load.replacing import check_keys
 from tidegate.pipeline.state.late_root import check_own_late_root
 from tidegate.pipeline.state.reading import Reading, published_schema
 from tidegate.pipeline.state.vanished import naming_vanished
-from tidegate.pipeline.state.work import check_identity, check_owner_or_move, check_places
+from tidegate.pipeline.state.work import check_identity, check_owner_or_move, check_tables
 from tidegate.source import overlooked
 from tidegate.stage.partition_split import columns_of
 from tidegate.storage import same_file_system
@@ -205,6 +205,7 @@ def _target(looked: _Looked) -> str:
     moved = check_owner_or_move(opened.roots, opened.ledger, opened.storage)
     check_shared(opened)
     check_own_late_root(opened.roots, opened.ledger, opened.storage)
+    check_tables(opened.roots, opened.config.name, opened.storage)
     note = ", moved: the next load or publish goes on there" if moved else ""
     apart = "" if opened.roots.layout.is_shared else ", a directory for each revision"
     return f"{target}{apart}, work in {work}{note}"
@@ -244,7 +245,7 @@ def _check_start(looked: _Looked) -> None:
 def _source(looked: _Looked) -> str:
     opened, source = looked.pipeline, looked.source
     with naming_vanished(opened.ledger):
-        check_places(opened.roots, opened.config.name, opened.storage, source)
+        opened.roots.refuse_overlap(opened.config.name, source.places())
         pin = looked.pin
     _check_start(looked)
     address, names = opened.config.source.address, ", ".join(source.reading.schema(pin).names)

@@ -88,6 +88,8 @@ def later(*names: str) -> dict[str, str]:
 _NEARLY_STORE = re.compile(r"s3[an]?(:|//)")
 """How an address of objects begins that misses a character, and would be that of a directory."""
 
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+
 
 def _not_negative(duration: timedelta) -> timedelta:
     if duration < timedelta(0):
@@ -150,6 +152,12 @@ def store_path(path: str, folder: Path | None = None) -> str:
     parts = prefix.rstrip("/").split("/")
     if not bucket or (prefix and not all(parts)) or not {".", ".."}.isdisjoint(parts):
         msg = f"expected `s3://bucket/prefix`, found '{path}'"
+        raise ValueError(msg)
+    if "${env:" not in bucket and not _BUCKET.fullmatch(bucket):
+        msg = (
+            f"'{bucket}' is no name of a bucket: expected 3 to 63 small letters, digits, dots and "
+            "hyphens, with a letter or digit at both ends"
+        )
         raise ValueError(msg)
     return f"s3://{bucket}/{'/'.join(parts)}".rstrip("/")
 

@@ -80,6 +80,10 @@ class S3Storage(S3Files):
         try:
             self.calls.has_bucket(bucket)
         except client_errors() as refused:
+            if code_of(refused).isdigit():
+                # An answer to HEAD has no text: 404 may be that of a store that knows no such user.
+                with refusals_named(path):
+                    self.calls.first(address(bucket, ""))
             if code_of(refused) in MISSING:
                 raise BucketMissing(path=path, bucket=bucket) from refused
             raise refusal(path, refused) from refused

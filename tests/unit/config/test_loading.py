@@ -1029,6 +1029,20 @@ MISTAKES = {
         3,
         "expected `s3://bucket/prefix`, found 's3:///y'",
     ),
+    "files in a bucket with a name that none has": (
+        "source: {kind: files, path: 's3://My_Lake/y'}",
+        "source.path",
+        3,
+        "'My_Lake' is no name of a bucket: expected 3 to 63 small letters, digits, dots and "
+        "hyphens, with a letter or digit at both ends",
+    ),
+    "files in a bucket with a name that is too short": (
+        "source: {kind: files, path: 's3://ab/y'}",
+        "source.path",
+        3,
+        "'ab' is no name of a bucket: expected 3 to 63 small letters, digits, dots and "
+        "hyphens, with a letter or digit at both ends",
+    ),
     "files in a store whose address misses a character": (
         "source: {kind: files, path: 's3:/x/y'}",
         "source.path",
@@ -1092,7 +1106,7 @@ MISTAKES = {
         "write a path of a mounted file system, or s3://",
     ),
     "Iceberg table in a store": (
-        "target: {kind: iceberg, table: a.b, path: 's3://x/y', catalog: {name: a}}",
+        "target: {kind: iceberg, table: a.b, path: 's3://xyz/y', catalog: {name: a}}",
         "target.path",
         5,
         "s3:// is not in this version of Tidegate for `kind: iceberg`; write a path",
@@ -1104,16 +1118,16 @@ MISTAKES = {
         "belongs to `kind: files`; readers of `kind: iceberg` see whole revisions",
     ),
     "work directory in another store": (
-        "target: {path: 's3://x/y', work: /x}",
+        "target: {path: 's3://xyz/y', work: /x}",
         "target.work",
         5,
         "'/x' and `target.path` have to be both in a store, or both on a disk",
     ),
     "target that is a bucket": (
-        "target: {path: 's3://x'}",
+        "target: {path: 's3://xyz'}",
         "target.work",
         5,
-        "is required, because `target.path: s3://x` has no plain name at its end",
+        "is required, because `target.path: s3://xyz` has no plain name at its end",
     ),
     "secret in plain text": (
         "s3: {access_key: A, secret_key: B}",
