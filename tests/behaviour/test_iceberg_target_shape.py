@@ -208,9 +208,15 @@ def test_namespace_that_is_not_there_is_named(lake: LakeToLake) -> None:
     keys = {"target": {"table": "new.orders"}}
     loaded(lake, **keys)
 
+    told = checked(lake, **keys)
     with pytest.raises(TableNamespaceMissing, match="'new'"):
         lake.pipeline(**keys).publish(day(1), "cli", NOW)
+
+    assert told.outcome == "problem"
+    assert "expected the namespace 'new' in its catalog, found none" in told.found
+    assert "`CREATE NAMESPACE new`" in told.remedy
     lake.catalog.create_namespace("new")
+    assert checked(lake, **keys).outcome == "ok"
     publish(lake.pipeline(**keys))
 
     assert lake.catalog.load_table("new.orders").scan().to_arrow().num_rows == 3

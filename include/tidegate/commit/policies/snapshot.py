@@ -94,6 +94,7 @@ class CommitSnapshot:
         commits = self._commits(pipeline)
         table = commits.address.load()
         if table is None:
+            commits.address.check_namespace()
             return "not there yet: the first publish makes it"
         commits.shape.check(commits.address, table)
         before = table.schema()

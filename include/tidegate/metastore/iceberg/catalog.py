@@ -67,6 +67,11 @@ class TableAddress:
             except (NoSuchTableError, NoSuchNamespaceError):
                 return None
 
+    def check_namespace(self) -> None:
+        """Check that the namespace is there, which not every catalog asks for a table it makes."""
+        with self.answering():
+            self.opened.load_namespace_properties(self.table.rpartition(".")[0])
+
     @contextlib.contextmanager
     def answering(self) -> Iterator[None]:
         """Name the table in errors of its catalog.

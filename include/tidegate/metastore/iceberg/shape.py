@@ -84,9 +84,8 @@ class Shape:
             TableColumnUnfit: Iceberg has no type for a column.
             TableNamespaceMissing, TableCatalogSilent: see `TableAddress`.
         """
+        address.check_namespace()
         with address.answering():
-            # Not every catalog asks for the namespace of a table that it makes.
-            address.opened.load_namespace_properties(address.table.rpartition(".")[0])
             try:
                 made = address.opened.create_table_transaction(
                     address.table,
