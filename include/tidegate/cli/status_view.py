@@ -220,13 +220,13 @@ def outcome_table(outcomes: Sequence[PublishOutcome]) -> Table:
 
 
 def _passed_by(item: PublishOutcome) -> Text:
-    """Return the gate's verdict, and who approved what it held."""
+    """Return the gate's verdict, if it was asked, and who approved what it held."""
     verdict = [item.gate.value] if item.gate else []
     if item.approval is not None:
         comment = f": {item.approval.comment}" if item.approval.comment else ""
         decision = "approved" if item.approval.approved else "rejected"
         verdict.append(f"{decision} by {item.approval.by}{comment}")
-    return Text(", ".join(verdict))
+    return Text(", ".join(verdict) or "–")
 
 
 def _checkpoint(report: PipelineReport, zone: str) -> str:

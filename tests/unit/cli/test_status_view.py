@@ -44,6 +44,12 @@ def test_outcome_table_cuts_nothing_off_what_is_to_be_typed() -> None:
     assert said.count("Q") == 200
 
 
+def test_outcome_without_a_gate_shows_a_dash_for_its_verdict() -> None:
+    table = status_view.outcome_table([PublishOutcome(DAY, "published", 1, 7, None)])
+
+    assert [str(cell) for cell in table.columns[5].cells] == ["–"]
+
+
 @few
 @given(values_of(RunSummary))
 def test_summary_line_of_any_summary_is_one_line(summary: RunSummary) -> None:
