@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from tidegate.config import load_pipeline
+from tidegate.model.partition import Transform
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -40,6 +41,22 @@ def test_source_of_a_document_is_valid(text: str, tmp_path: Path) -> None:
     path.write_text(f"name: orders\ntarget: {{path: /lake/mart/orders}}\n{text}")
 
     assert load_pipeline(path).source
+
+
+@pytest.mark.parametrize("text", _examples("require_marker: true"))
+def test_pipeline_that_reads_another_names_its_keys(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "pipeline.yaml"
+    path.write_text(f"name: below\ntarget: {{path: /lake/mart/orders}}\n{text}")
+    source = load_pipeline(path).source.model_dump()
+    made = []
+    for example in _examples(rf"^name:(?s:.)*{re.escape(source['path'])}\b"):
+        path.write_text(example.values[0])
+        target = load_pipeline(path).target
+        if target.path == source["path"]:
+            made.append({key.name: key.transform for key in target.partition_by})
+
+    assert {"dt": Transform.DAY} in made
+    assert source["partition_by"] == {"dt": "date"}
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda document: document.name)
