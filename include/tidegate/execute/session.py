@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import tidegate
 from tidegate.execute import worker_daemon
+from tidegate.execute.quiet_start import quiet_start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -64,7 +65,8 @@ def open_context(name: str, master: str | None = None) -> SparkContext:
 
     # Only the JVM knows the configuration of `spark-submit`: before it has started, the
     # configuration is empty, and our master would override the cluster's.
-    SparkContext._ensure_initialized()
+    with quiet_start():
+        SparkContext._ensure_initialized()
     conf = SparkConf()
     for key, value in _unsaid(conf, name, master):
         conf.set(key, value)
