@@ -35,7 +35,7 @@ from tidegate.source.files.tables import (
 from tidegate.storage import is_object, nanoseconds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from datetime import datetime
 
     from tidegate.config import FilesSourceConfig
