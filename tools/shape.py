@@ -185,7 +185,7 @@ REASONS = {
     "what a look at a folder sees: tests/unit/source/files/test_walk.py, "
     "tests/unit/source/files/test_store_folder.py": (
         "tidegate/source/files/disk_folder",
-        "tidegate/source/files/side_by_side",
+        "tidegate/source/files/looks",
     ),
     "parts of the source of plain files: tests/unit/source/files/test_source.py": (
         "tidegate/source/files/folder",

@@ -129,7 +129,7 @@ def test_commit_that_has_begun_and_loses_an_upload_is_taken_back_and_read_again(
 
     with monkeypatch.context() as dying:
         dying.setattr(S3Calls, "complete_upload", complete_one)
-        dying.setattr("tidegate.storage.s3_uploads.side_by_side", lambda do, all_: [*map(do, all_)])
+        dying.setattr("tidegate.storage.s3_uploads.answers", lambda do, all_: [*map(do, all_)])
         with pytest.raises(Killed):
             lake.pipeline().publish(day(1), "cli", NOW)
     assert not [key for key in bucket.all() if key.endswith("_SUCCESS")]

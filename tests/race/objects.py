@@ -71,7 +71,7 @@ def bucket_of(folder: Path, stage: Stage) -> Iterator[Bucket]:
         patch("tidegate.storage.s3_lease.time", clock).start()
         # The scheduler knows the threads of actors, and no others.
         for module in ("s3", "s3_files"):
-            patch(f"tidegate.storage.{module}.side_by_side", _one_by_one).start()
+            patch(f"tidegate.storage.{module}.answers", _one_by_one).start()
         yield Bucket(server.endpoint, stage)
 
 

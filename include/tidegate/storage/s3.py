@@ -22,7 +22,7 @@ from tidegate.storage.s3_client import (
 )
 from tidegate.storage.s3_files import S3Files
 from tidegate.storage.s3_lease import S3Lease, check_leases, under_leases
-from tidegate.storage.s3_threads import side_by_side
+from tidegate.storage.s3_threads import answers
 from tidegate.storage.s3_uploads import S3Uploads
 from tidegate.storage.s3_writing import (
     NO_UPLOAD,
@@ -136,7 +136,7 @@ class S3Storage(S3Files):
 
     def link_all(self, pairs: Iterable[tuple[str, str]]) -> None:
         """Give several objects a second name each, side by side; see `Storage`."""
-        side_by_side(under_leases(lambda pair: self._copy(*pair)), pairs)
+        answers(under_leases(lambda pair: self._copy(*pair)), pairs)
 
     def replace(self, source: str, target: str) -> None:
         """Put an object in the place of another one; the name always has one of them.

@@ -15,7 +15,7 @@ from tidegate.storage.details import FileDetails, nanoseconds
 from tidegate.storage.s3_calls import S3Calls
 from tidegate.storage.s3_client import MISSING, client_errors, code_of, refusals_named
 from tidegate.storage.s3_input import S3Input
-from tidegate.storage.s3_threads import side_by_side
+from tidegate.storage.s3_threads import answers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -97,7 +97,7 @@ class S3Files:
             folders.setdefault(path.rpartition("/")[0], []).append(path)
         for folder, names in folders.items():
             if len(names) <= _ASKED_ONE_BY_ONE:
-                found.update(zip(names, side_by_side(self.length, names), strict=True))
+                found.update(zip(names, answers(self.length, names), strict=True))
                 continue
             there = {f"{folder}/{name}": size for name, size in self._sizes(folder)}
             found.update((name, there.get(name)) for name in names)

@@ -26,7 +26,7 @@ def _threads(process: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_THREADS, thread_name_prefix=f"tidegate-s3-{process}")
 
 
-def side_by_side(do: Callable[[_Asked], _Found], items: Iterable[_Asked]) -> list[_Found]:
+def answers(do: Callable[[_Asked], _Found], items: Iterable[_Asked]) -> list[_Found]:
     """Do something for each item, and return what came of it, in their order.
 
     Nothing is left running when it returns, or raises the first failure.

@@ -11,7 +11,7 @@ from tidegate.storage.addresses import address, named
 from tidegate.storage.protocol import Unfinished
 from tidegate.storage.s3_client import client_errors, code_of, refusals_named
 from tidegate.storage.s3_lease import check_leases, under_leases
-from tidegate.storage.s3_threads import side_by_side
+from tidegate.storage.s3_threads import answers
 from tidegate.storage.s3_writing import NO_UPLOAD, NewUpload, complete_new, writer_of
 
 if TYPE_CHECKING:
@@ -47,11 +47,9 @@ class S3Uploads:
         asked = [*uploads]
         counted = Counter(posixpath.dirname(item.path) for item in asked)
         many = [folder for folder, number in counted.items() if number > _ASKED_ONE_BY_ONE]
-        listed = {
-            (found.path, found.id) for begun in side_by_side(self.begun, many) for found in begun
-        }
+        listed = {(found.path, found.id) for begun in answers(self.begun, many) for found in begun}
         unlisted = [item for item in asked if (item.path, item.id) not in listed]
-        stands = dict(zip(unlisted, side_by_side(self._stands, unlisted), strict=True))
+        stands = dict(zip(unlisted, answers(self._stands, unlisted), strict=True))
         return [stands.get(item, True) for item in asked]
 
     def begun(self, root: str) -> list[Unfinished]:
@@ -83,7 +81,7 @@ class S3Uploads:
         Raises:
             FileExistsAlready: another writer made one of this name.
         """
-        side_by_side(under_leases(self._complete), uploads)
+        answers(under_leases(self._complete), uploads)
 
     def _complete(self, upload: Upload) -> None:
         complete_new(self.calls, upload.path, upload.id, [*upload.tags], upload.writer)

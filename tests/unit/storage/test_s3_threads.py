@@ -7,18 +7,18 @@ import time
 
 import pytest
 
-from tidegate.storage.s3_threads import side_by_side
+from tidegate.storage.s3_threads import answers
 
 
 def test_results_are_in_the_order_of_what_was_asked() -> None:
-    assert side_by_side(lambda number: number * 2, range(40)) == [2 * it for it in range(40)]
-    assert side_by_side(str, []) == []
+    assert answers(lambda number: number * 2, range(40)) == [2 * it for it in range(40)]
+    assert answers(str, []) == []
 
 
 def test_several_are_asked_at_once() -> None:
     together = threading.Barrier(4, timeout=20)
 
-    side_by_side(lambda _number: together.wait(), range(4))
+    answers(lambda _number: together.wait(), range(4))
 
 
 def test_first_failure_is_raised_once_all_have_ended() -> None:
@@ -32,6 +32,6 @@ def test_first_failure_is_raised_once_all_have_ended() -> None:
         ended.append(number)
 
     with pytest.raises(ValueError, match="number 1"):
-        side_by_side(ask, range(5))
+        answers(ask, range(5))
 
     assert sorted(ended) == [0, 2, 4]

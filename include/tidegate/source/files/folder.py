@@ -14,8 +14,8 @@ from tidegate.errors import (
 from tidegate.source.files.footers import Footers
 from tidegate.source.files.formats import format_of
 from tidegate.source.files.listing import Listing, cut, cuts, difference, number_of
+from tidegate.source.files.looks import looked_at
 from tidegate.source.files.revision_folders import ListedFiles
-from tidegate.source.files.side_by_side import side_by_side
 from tidegate.source.files.store import ListingStore
 from tidegate.source.files.tails import listed_before
 from tidegate.source.files.walk import list_directory
@@ -108,7 +108,7 @@ class Folder:
         taken, newest = before.known, self.store.newest().known
         earlier = [listed_before(file, taken, newest) for file in found.files]
         fresh = [file for file, one in zip(found.files, earlier, strict=True) if one is None]
-        read = side_by_side(self.root, fresh, self.footers.with_tail)
+        read = looked_at(self.root, fresh, self.footers.with_tail)
         looked = replace(found, files=tuple(one or next(read) for one in earlier))
         return looked.keeping(before)
 
@@ -121,7 +121,7 @@ class Folder:
         found = list_directory(self.config, self.files.storage)
         new = set(difference(taken, found.keeping(taken)).added)
         standing = [file for file in found.files if file not in new]
-        files = side_by_side(self.root, standing, self.footers.with_tail)
+        files = looked_at(self.root, standing, self.footers.with_tail)
         return replace(found, files=tuple(files)).keeping(taken).remembering(taken)
 
     def listing(self, instant: Instant) -> Listing:

@@ -17,8 +17,8 @@ from tidegate.physical.streamed import StreamedRows
 from tidegate.physical.text_types import widened, without_nulls
 from tidegate.read.open_piece import damage_named
 from tidegate.source.files.columns import joined
+from tidegate.source.files.looks import looked_at
 from tidegate.source.files.reader import Listed, is_as_listed, open_listed
-from tidegate.source.files.side_by_side import side_by_side
 from tidegate.source.files.tails import tail_of
 from tidegate.source.words import first_few
 from tidegate.storage import is_object, silence_of
@@ -187,7 +187,7 @@ class Footers:
     ) -> Iterator[tuple[str, pa.Schema | TerminalError]]:
         """Yield the path of each file with its columns, or with why its rows are not read."""
         names = dict.fromkeys(known.names)
-        found = side_by_side(self._root, files, self._schema)
+        found = looked_at(self._root, files, self._schema)
         for file, said in zip(files, found, strict=True):
             if isinstance(said, TerminalError):
                 yield file.path, said

@@ -10,10 +10,10 @@ from tidegate.model.file_slice import FileSlice
 from tidegate.model.partition import DEFAULT_NAME, HIVE_DEFAULT_NAME, Partition
 from tidegate.model.plan import WHOLE_FILE, Piece
 from tidegate.source.event_bounds import EventUnit
+from tidegate.source.files.looks import looked_at
 from tidegate.source.files.metadata import FileFacts
 from tidegate.source.files.pruning import PartitionPruning
 from tidegate.source.files.reader import MODIFIED, PARTITION, TAG, TAIL, open_slice
-from tidegate.source.files.side_by_side import side_by_side
 from tidegate.source.slicing import NarrowFile, Units
 from tidegate.source.words import counted, first_few
 
@@ -174,7 +174,7 @@ class ListingSlicing:
         step = len(listed) if enough is None else _AT_ONCE
         pieces: list[Piece] = []
         for at in range(0, len(listed), max(step, 1)):
-            found = side_by_side(
+            found = looked_at(
                 self._folder.root,
                 listed[at : at + step],
                 lambda file: self._piece(file, partitions[file], checked),

@@ -22,9 +22,9 @@ from tidegate.model.partition import Partition
 from tidegate.model.revision_folder import REVISIONS
 from tidegate.source.files.disk_folder import DiskFolder
 from tidegate.source.files.listing import ListedFile, Listing
+from tidegate.source.files.looks import looked_at
 from tidegate.source.files.partition_values import parse_values
 from tidegate.source.files.revision_folders import revision_folders
-from tidegate.source.files.side_by_side import side_by_side
 from tidegate.source.files.store_folder import StoreFolder
 from tidegate.source.files.tables import (
     PUBLISHED,
@@ -75,7 +75,7 @@ class _Walk:
         """The markers of a folder in a store, which are read side by side; each is used once."""
         names = self.view.known(self.marker) if self.marker else []
         paths = [f"{self.root}/{name}" for name in names]
-        return dict(zip(paths, side_by_side(self.root, paths, self._read), strict=True))
+        return dict(zip(paths, looked_at(self.root, paths, self._read), strict=True))
 
     def visit(
         self,

@@ -19,19 +19,17 @@ _File = TypeVar("_File")
 _Said = TypeVar("_Said")
 
 
-def side_by_side(
-    root: str, files: Sequence[_File], read: Callable[[_File], _Said]
-) -> Iterator[_Said]:
-    """Read files in threads, many per call on a disk, and yield the results in their order.
+def looked_at(root: str, files: Sequence[_File], look: Callable[[_File], _Said]) -> Iterator[_Said]:
+    """Look at files in threads, many per call on a disk, and yield the results in their order.
 
     Args:
         root: the folder that they are in.
-        files: what is read.
-        read: reads one.
+        files: what is looked at.
+        look: looks at one.
     """
     far = is_object(root)
     threads, step = (_THREADS_OF_A_STORE, 1) if far else (_THREADS, _FILES_PER_CALL)
     calls = [files[at : at + step] for at in range(0, len(files), step)]
     with ThreadPoolExecutor(threads) as pool:
-        for found in pool.map(lambda call: [read(file) for file in call], calls):
+        for found in pool.map(lambda call: [look(file) for file in call], calls):
             yield from found
