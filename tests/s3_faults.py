@@ -71,7 +71,7 @@ def way_to(server: S3Server) -> Iterator[Way]:  # noqa: C901 (a handler is a cla
                 way.seen.append((self.command, self.path))
                 number = len(way.seen)
             fault = way.fault(self.command, self.path, number)
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            body = self._body()
             if fault == "busy":
                 self._answer(503, [("Content-Type", "application/xml")], BUSY)
                 return
@@ -99,6 +99,18 @@ def way_to(server: S3Server) -> Iterator[Way]:  # noqa: C901 (a handler is a cla
             kept += [it for it in answer.getheaders() if it[0].lower() == "date"]
             length = answer.getheader("Content-Length") if self.command == "HEAD" else None
             self._answer(answer.status, kept, content, length, half=fault == "half")
+
+        def _body(self) -> bytes:
+            """Read what was sent, with the frame of its chunks: Arrow does not say its length."""
+            if self.headers.get("Transfer-Encoding") != "chunked":
+                return self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            read = []
+            while True:
+                read.append(self.rfile.readline())
+                length = int(read[-1].partition(b";")[0], 16)
+                read.append(self.rfile.read(length + len(b"\r\n")))
+                if not length:
+                    return b"".join(read)
 
         def _answer(
             self,
