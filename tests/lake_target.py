@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyiceberg.catalog import load_catalog
 from pyiceberg.expressions import In
 
+from s3_servers import properties_of_tables, section_of_store
 from small_lake import DAY_1, SCHEMA, SmallLake, known, stand_as_before
 
 if TYPE_CHECKING:
@@ -37,7 +38,9 @@ class LakeToLake(SmallLake):
     @property
     def shop(self) -> Table:
         """The published table, as anybody else opens it."""
-        return load_catalog(**self.keys["target"]["catalog"]).load_table(TABLE)
+        catalog = self.keys["target"]["catalog"]
+        section = {**section_of_store(), **self.keys}.get("s3", {})
+        return load_catalog(**catalog, **properties_of_tables(section)).load_table(TABLE)
 
     @property
     def data(self) -> Path:

@@ -22,7 +22,7 @@ from catalog_servers import answers, free_port
 from tidegate.storage import S3Options
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 STORE = "TIDEGATE_TEST_STORE"
 """A variable: the port of a gateway and its folder, where targets of tests are objects of it."""
@@ -100,6 +100,18 @@ def section_of_store() -> dict[str, dict[str, str]]:
             "access_key": "${env:TIDEGATE_TEST_KEY}",
             "secret_key": "${env:TIDEGATE_TEST_SECRET}",
         }
+    }
+
+
+def properties_of_tables(section: Mapping[str, str]) -> dict[str, str]:
+    """Give the properties by which pyiceberg reads in the store that a section `s3` reaches."""
+    if not section:
+        return {}
+    return {
+        "s3.endpoint": section["endpoint"],
+        "s3.region": REGION,
+        "s3.access-key-id": KEY,
+        "s3.secret-access-key": SECRET,
     }
 
 

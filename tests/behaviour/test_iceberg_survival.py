@@ -97,7 +97,7 @@ def test_commit_of_unknown_outcome_is_made_once(
     published(lake, {1: 2, 2: 1})
     late = lake.commit({1: 3, 3: 1})
     load(lake.pipeline())
-    _fail_once(monkeypatch, moment, death)
+    fail_once(monkeypatch, moment, death)
 
     with pytest.raises(Killed) if death is Killed else _perhaps():
         lake.pipeline().publish(day(1), "cli", NOW, by_command=True)
@@ -107,7 +107,7 @@ def test_commit_of_unknown_outcome_is_made_once(
     assert [it["tidegate.revision"] for it in lake.history()] == ["1", "2", "1"]
 
 
-def _fail_once(monkeypatch: pytest.MonkeyPatch, moment: str, death: type[BaseException]) -> None:
+def fail_once(monkeypatch: pytest.MonkeyPatch, moment: str, death: type[BaseException]) -> None:
     real, left = SqlCatalog.commit_table, [death("no answer")]
 
     def commit_table(catalog: SqlCatalog, *args: Any) -> Any:
@@ -205,7 +205,7 @@ def test_commit_of_another_writer_at_the_same_moment_is_kept(
 
     def commit_table(catalog: SqlCatalog, *args: Any) -> Any:
         if foreign:
-            _append(lake, foreign.pop())
+            append(lake, foreign.pop())
         return real(catalog, *args)
 
     monkeypatch.setattr(SqlCatalog, "commit_table", commit_table)
@@ -229,7 +229,7 @@ def test_table_that_others_change_all_the_time_is_published_to_later(
         def commit_table(catalog: SqlCatalog, *args: Any) -> Any:
             if not inside:
                 inside.append(1)
-                _append(lake, 20)
+                append(lake, 20)
                 inside.clear()
             return real(catalog, *args)
 
@@ -242,7 +242,7 @@ def test_table_that_others_change_all_the_time_is_published_to_later(
     assert lake.rows()[FIRST][-1:] == late[:1]
 
 
-def _append(lake: LakeToLake, number: int) -> None:
+def append(lake: LakeToLake, number: int) -> None:
     """Append a row of a day as another writer does."""
     table = lake.shop
     columns = table.schema().as_arrow()
@@ -261,7 +261,7 @@ def test_change_of_the_partition_by_another_writer_is_named_and_replaced_if_aske
     elif change == "rows":
         lake.shop.delete(EqualTo("id", first[0]))
     else:
-        _append(lake, 1)
+        append(lake, 1)
     late = lake.commit({1: 1, 3: 1})
     load(lake.pipeline())
 
@@ -297,10 +297,10 @@ def test_expired_snapshots_are_not_needed(
     late = lake.commit({1: 2, 3: 1})
     load(lake.pipeline())
     with monkeypatch.context() as dying:
-        _fail_once(dying, "after", Killed)
+        fail_once(dying, "after", Killed)
         with pytest.raises(Killed):
             lake.pipeline().publish(day(1), "cli", NOW, by_command=True)
-    _append(lake, 20)
+    append(lake, 20)
     table = lake.shop
     old = [it.snapshot_id for it in table.snapshots()][:-1]
     table.maintenance.expire_snapshots().by_ids(old).commit()
@@ -347,7 +347,7 @@ def test_ledger_that_is_lost_is_made_of_the_work_directory_and_the_table(
     late = lake.commit({1: 2, 3: 1})
     load(lake.pipeline())
     with monkeypatch.context() as dying:
-        _fail_once(dying, moment, Killed)
+        fail_once(dying, moment, Killed)
         with pytest.raises(Killed):
             lake.pipeline().publish(day(1), "cli", NOW)
     for path in lake.root.glob("ledger.db*"):

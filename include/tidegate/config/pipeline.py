@@ -338,6 +338,7 @@ class PipelineConfig(Section):
 
     @model_validator(mode="after")
     def _parts_fit(self) -> PipelineConfig:
+        self.target.reached_by(self.s3)
         names = [rule.name for rule in self.rows]
         for name in names:
             if names.count(name) > 1:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import (
     BeforeValidator,
     Field,
+    PrivateAttr,
     SerializerFunctionWrapHandler,
     ValidationInfo,
     model_serializer,
@@ -30,6 +31,7 @@ from tidegate.config.part_files import (
     TargetFormat,
 )
 from tidegate.config.partition_keys import PartitionBy, field_text, literal
+from tidegate.config.s3 import S3Config
 from tidegate.config.section import (
     Duration,
     Section,
@@ -166,6 +168,19 @@ class TargetConfig(Section):
     inside a page is found."""
     default_partition_name: str = Field(DEFAULT_NAME, min_length=1)
     """The directory value for NULL (PC-P08); no other value may be written like it."""
+    _store: S3Config = PrivateAttr(S3Config())
+
+    @property
+    def store(self) -> S3Config:
+        """How the store of its path is reached: the pipeline's section `s3`.
+
+        It is no key of the target, so that no plan has it.
+        """
+        return self._store
+
+    def reached_by(self, store: S3Config) -> None:
+        """Take over the section `s3` of the pipeline that this target is of."""
+        self._store = store
 
     @property
     def is_of_kind(self) -> TargetKind:
@@ -214,10 +229,6 @@ class TargetConfig(Section):
     @model_validator(mode="after")
     def _place_fits(self) -> TargetConfig:
         kind = self.is_of_kind
-        if "://" in self.path and not self.path.startswith(kind.schemes):
-            scheme = self.path.partition("://")[0]
-            problem = f"{scheme}:// {NOT_BUILT} for `kind: {self.kind}`; write a path"
-            raise KeyProblem(problem, key="path")
         if not kind.is_laid_out and self.layout != "in_place":
             problem = (
                 f"belongs to `kind: files`; readers of `kind: {self.kind}` see whole revisions"

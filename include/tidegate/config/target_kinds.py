@@ -27,8 +27,6 @@ class TargetKind:
     still name them, and the table's own maintenance deletes them."""
     is_laid_out: bool = True
     """Whether `target.layout` can be chosen."""
-    schemes: tuple[str, ...] = ("s3://",)
-    """Where `target.path` may be besides a mounted file system."""
     copies_whole_files: bool = True
     """Whether files of a source may be taken over byte by byte."""
 
@@ -40,7 +38,6 @@ TARGET_KINDS: Mapping[TargetWord, TargetKind] = {
         shown_by="snapshot",
         keeps_removed=True,
         is_laid_out=False,
-        schemes=(),
         # A copied file of an Iceberg source has the field ids of that table, which readers of this
         # one would take for its own.
         copies_whole_files=False,

@@ -4,7 +4,7 @@ Files of tables that are sources are opened by their readers.
 """
 
 from tidegate.storage.addresses import above, is_object, normal
-from tidegate.storage.arrow import arrow_files
+from tidegate.storage.arrow import arrow_files, table_properties
 from tidegate.storage.calls import DirectoryEntry, OsCalls
 from tidegate.storage.details import FileDetails, nanoseconds
 from tidegate.storage.local import LocalStorage
@@ -41,5 +41,6 @@ __all__ = [
     "normal",
     "same_file_system",
     "silence_of",
+    "table_properties",
     "waiting_uploads",
 ]

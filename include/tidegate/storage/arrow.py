@@ -1,4 +1,4 @@
-"""The file system by which Arrow's datasets reach what a storage has."""
+"""The file system by which Arrow's datasets, and tables on top of them, reach a storage."""
 
 from __future__ import annotations
 
@@ -8,11 +8,19 @@ from tidegate.storage.addresses import S3, is_object
 from tidegate.storage.s3_client import arrow_options
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     import pyarrow.fs as pafs
 
+    from tidegate.storage.s3_client import S3Options
     from tidegate.storage.stores import Stores
+
+_TABLE_KEYS = {
+    "s3.access-key-id": "access_key",
+    "s3.secret-access-key": "secret_key",
+    "s3.session-token": "session_token",
+    "s3.region": "region",
+}
 
 
 def arrow_files(storage: Stores, root: str) -> tuple[pafs.FileSystem, Callable[[str], str]]:
@@ -26,3 +34,25 @@ def arrow_files(storage: Stores, root: str) -> tuple[pafs.FileSystem, Callable[[
         return pafs.LocalFileSystem(), str
     options = arrow_options(storage.objects.calls.options)
     return pafs.S3FileSystem(**options), lambda path: path.removeprefix(S3)
+
+
+def table_properties(options: S3Options, said: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties by which the files of an Iceberg table are reached in a store.
+
+    They have the credentials of now, and do not renew them.
+
+    Args:
+        options: how Tidegate reaches the store.
+        said: properties of the catalog, which win; half a pair of credentials is never mixed with
+            half of another.
+
+    Raises:
+        CredentialsMissing: there are no credentials.
+    """
+    if {"s3.access-key-id", "s3.anonymous"} & said.keys():
+        return dict(said)
+    found = arrow_options(options)
+    properties = {key: found[name] for key, name in _TABLE_KEYS.items() if found[name]}
+    if "endpoint_override" in found:
+        properties["s3.endpoint"] = f"{found['scheme']}://{found['endpoint_override']}"
+    return {**properties, **said}

@@ -1105,12 +1105,6 @@ MISTAKES = {
         "'gs://x/y': gs:// is not in this version of Tidegate; "
         "write a path of a mounted file system, or s3://",
     ),
-    "Iceberg table in a store": (
-        "target: {kind: iceberg, table: a.b, path: 's3://xyz/y', catalog: {name: a}}",
-        "target.path",
-        5,
-        "s3:// is not in this version of Tidegate for `kind: iceberg`; write a path",
-    ),
     "layout of an Iceberg table": (
         "target: {kind: iceberg, table: a.b, path: /x, catalog: {name: a}, layout: revisions}",
         "target.layout",

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tidegate.config import resolve_secret
+from tidegate.storage import S3Options, table_properties
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -113,6 +114,7 @@ class CommitSnapshot:
         shape = Shape(
             pipeline=pipeline,
             location=resolve_secret(target.path, "target.path").rstrip("/"),
+            data=resolve_secret(target.root, "target.path"),
             branch=target.branch,
             keys=tuple(field.name for field in target.partition_by),
             evolution=target.evolution,
@@ -129,6 +131,8 @@ class CommitSnapshot:
             key: resolve_secret(value, f"target.catalog.{key}")
             for key, value in catalog.properties.items()
         }
+        if self.target.is_in_store:
+            properties = table_properties(S3Options.of(self.target.store), properties)
         return TableAddress(catalog.name, str(self.target.table), properties)
 
 

@@ -18,7 +18,7 @@ from tidegate.errors import (
     TableCatalogUnknown,
     TableNamespaceMissing,
 )
-from tidegate.metastore.iceberg.answers import is_silence
+from tidegate.metastore.iceberg.answers import denial, is_silence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -78,7 +78,8 @@ class TableAddress:
 
         Raises:
             TableNamespaceMissing: the catalog does not have the namespace.
-            TableCatalogSilent: it does not answer (Transient).
+            TableCatalogSilent: it does not answer, or the store of the table does not (Transient).
+            StoreDenied: the store refuses the credentials.
         """
         try:
             yield
@@ -86,6 +87,8 @@ class TableAddress:
             namespace = self.table.rpartition(".")[0]
             raise TableNamespaceMissing(table=self.name, namespace=namespace) from absent
         except Exception as failed:
+            if (denied := denial(failed)) is not None:
+                raise denied from failed
             if not is_silence(failed):
                 raise
             raise TableCatalogSilent(table=self.name, problem=str(failed)) from failed

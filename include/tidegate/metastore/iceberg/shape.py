@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from tidegate.metastore.iceberg.catalog import TableAddress
 
 OWNER = "tidegate.pipeline"
+_DATA_PATH = "write.data.path"
+"""The property by which other writers put data files elsewhere than below the location."""
 _MAPPING = "schema.name-mapping.default"
 """Part files have no field ids, so that readers find their columns by name."""
 _UNFIT = (ValidationError, ResolveError, ValueError, TypeError, NotImplementedError)
@@ -44,6 +46,8 @@ class Shape:
 
     pipeline: str
     location: str
+    data: str
+    """Where its data files are, below the location."""
     branch: str
     keys: tuple[str, ...]
     """The columns that it is partitioned by, as they are."""
@@ -55,7 +59,7 @@ class Shape:
 
         Raises:
             TargetTableOwned: another pipeline publishes to it.
-            TargetTableDiffers: it is elsewhere, or is partitioned otherwise.
+            TargetTableDiffers: it or its data files are elsewhere, or it is partitioned otherwise.
             TargetBranchMissing: it does not have the branch.
         """
         owner = table.properties.get(OWNER)
@@ -63,6 +67,9 @@ class Shape:
             raise TargetTableOwned(table=address.name, owner=owner, pipeline=self.pipeline)
         if not same_place(table.location(), self.location):
             self._refuse(address, "location", self.location, table.location())
+        data, elsewhere = self.data, table.properties.get(_DATA_PATH)
+        if elsewhere is not None and not same_place(elsewhere, data):
+            self._refuse(address, f"property `{_DATA_PATH}`", f"none, or {data}", elsewhere)
         spec = table.spec()
         names = [
             field.name if isinstance(field.transform, IdentityTransform) else str(field)
