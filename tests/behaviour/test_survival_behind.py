@@ -326,3 +326,20 @@ def test_ledger_that_lacks_a_window_is_told_by_every_look_before_a_load(lake: Sm
         published.decide(day(2), publication="shown", approved=True, by="ada", comment="", now=NOW)
     with pytest.raises(LedgerBehind):
         published.reopen(day(2), NOW)
+
+
+def test_commit_of_a_ledger_from_before_a_later_revision_is_refused(lake: SmallLake) -> None:
+    opened = lake.pipeline(commit={"trigger": "process-time"})
+    made = []
+    for _ in range(2):
+        lake.commit({1: 1})
+        load(opened)
+        publish(opened)
+        made.append(opened._contents.standing(day(1)))
+    first, second = made
+    assert first is not None
+    assert second is not None
+
+    opened._watch.check_commit(second)
+    with pytest.raises(LedgerBehind, match="marker of revision 2 in dt=2026-02-01"):
+        opened._watch.check_commit(first)
