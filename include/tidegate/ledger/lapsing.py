@@ -21,9 +21,20 @@ if TYPE_CHECKING:
 
 
 def check_current(
-    connection: sa.Connection, name: str, target: Partition, row: rows.Row | None
+    connection: sa.Connection,
+    name: str,
+    target: Partition,
+    row: rows.Row | None,
+    stands: int | None = None,
 ) -> None:
     """Check that a proposal may be held or committed.
+
+    Args:
+        connection: of the transaction.
+        name: the pipeline's.
+        target: the partition.
+        row: the proposal's; None if there is none.
+        stands: the partition's revision, as it was read in this transaction; None: it is read here.
 
     Raises:
         PublicationLapsed: it was replaced, or its content is no longer complete.
@@ -31,14 +42,22 @@ def check_current(
     if row is None or row["state"] != PublicationState.PROPOSED.value:
         change = f"the proposal is {'unknown' if row is None else row['state']}"
     else:
-        found = lapse(connection, row, as_shown=is_approved(row))
+        found = lapse(connection, row, as_shown=is_approved(row), stands=stands)
         if found is None:
             return
         change = found
     raise PublicationLapsed(pipeline=name, partition=str(target), change=change)
 
 
-def lapse(connection: sa.Connection, row: rows.Row, *, as_shown: bool) -> str | None:
+# Made once: to put a query together takes longer than to carry it out.
+_STANDS = sa.select(partition.c.revision).where(
+    *(partition.c[key] == sa.bindparam(key) for key in ("pipeline", "partition"))
+)
+
+
+def lapse(
+    connection: sa.Connection, row: rows.Row, *, as_shown: bool, stands: int | None = None
+) -> str | None:
     """Return what has happened since a proposal was made that rules it out; None if nothing has.
 
     Args:
@@ -46,12 +65,11 @@ def lapse(connection: sa.Connection, row: rows.Row, *, as_shown: bool) -> str | 
         row: the proposal's.
         as_shown: a person approved this content; rows that arrived since wait for the next
             revision, unless they replace what was shown (design §4).
+        stands: the partition's revision, as it was read in this transaction; None: it is read here.
     """
-    stands = connection.scalar(
-        sa.select(partition.c.revision).where(
-            partition.c.pipeline == row["pipeline"], partition.c.partition == row["partition"]
-        )
-    )
+    if stands is None:
+        mine = {"pipeline": row["pipeline"], "partition": row["partition"]}
+        stands = connection.scalar(_STANDS, mine)
     if stands != row["base_revision"]:
         return f"revision {stands} stands since"
     if (row["approval"] or {}).get("erases") is not None:

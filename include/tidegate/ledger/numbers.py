@@ -21,6 +21,19 @@ if TYPE_CHECKING:
 
 # Made once: to put a query together takes longer than to carry it out.
 _LOCKED = sa.select(pipeline).where(pipeline.c.name == sa.bindparam("name")).with_for_update()
+_NEXT = sa.update(pipeline).where(pipeline.c.name == sa.bindparam("of_pipeline"))
+_OF_WINDOW = (
+    window.c.pipeline == sa.bindparam("of_pipeline"),
+    window.c.sequence == sa.bindparam("of_window"),
+)
+_OF_PARTITION = (
+    partition.c.pipeline == sa.bindparam("of_pipeline"),
+    partition.c.partition == sa.bindparam("of_partition"),
+)
+_CHANGE_WINDOW = sa.update(window).where(*_OF_WINDOW)
+_CHANGE_PARTITION = sa.update(partition).where(*_OF_PARTITION)
+_NUMBER_OF_WINDOW = sa.select(window.c.number).where(*_OF_WINDOW)
+_NUMBER_OF_PARTITION = sa.select(partition.c.number).where(*_OF_PARTITION)
 
 
 def lock(connection: sa.Connection, name: str) -> rows.Row:
@@ -38,22 +51,26 @@ def lock(connection: sa.Connection, name: str) -> rows.Row:
     return row
 
 
-def reserve_for_window(connection: sa.Connection, name: str, sequence: int) -> int:
+def reserve_for_window(connection: sa.Connection, locked: rows.Row, sequence: int) -> int:
     """Reserve the next number for an announce of a window, inside the caller's transaction.
 
-    Raises:
-        LedgerMoved: as `lock`.
+    Args:
+        connection: of the transaction.
+        locked: the pipeline's row, as `lock` returned it.
+        sequence: the window's.
     """
-    return _reserve(connection, window, _of_window(name, sequence), name)
+    return _reserve(connection, locked, _CHANGE_WINDOW, {"of_window": sequence})
 
 
-def reserve_for_partition(connection: sa.Connection, name: str, path: str) -> int:
+def reserve_for_partition(connection: sa.Connection, locked: rows.Row, path: str) -> int:
     """Reserve the next number for a record of a partition, inside the caller's transaction.
 
-    Raises:
-        LedgerMoved: as `lock`.
+    Args:
+        connection: of the transaction.
+        locked: the pipeline's row, as `lock` returned it.
+        path: the partition's.
     """
-    return _reserve(connection, partition, _of_partition(name, path), name)
+    return _reserve(connection, locked, _CHANGE_PARTITION, {"of_partition": path})
 
 
 def record_for_window(connection: sa.Connection, name: str, sequence: int, number: int) -> None:
@@ -62,8 +79,11 @@ def record_for_window(connection: sa.Connection, name: str, sequence: int, numbe
     Raises:
         NumberPassed: a greater one was recorded (Transient).
     """
-    mine = _of_window(name, sequence)
-    _record(connection, window, mine, number, name, f"window {sequence}")
+    mine = {"of_pipeline": name, "of_window": sequence}
+    found = connection.scalar(_NUMBER_OF_WINDOW, mine) or 0
+    check_newest(name, f"window {sequence}", found, number)
+    connection.execute(_CHANGE_WINDOW, {**mine, "number": number})
+    _pass(connection, name, number)
 
 
 def record_for_partition(connection: sa.Connection, name: str, path: str, number: int) -> None:
@@ -72,45 +92,54 @@ def record_for_partition(connection: sa.Connection, name: str, path: str, number
     Raises:
         NumberPassed: a greater one was recorded (Transient).
     """
-    mine = _of_partition(name, path)
-    _record(connection, partition, mine, number, name, path)
+    mine = {"of_pipeline": name, "of_partition": path}
+    found = connection.scalar(_NUMBER_OF_PARTITION, mine) or 0
+    check_newest(name, path, found, number)
+    connection.execute(_CHANGE_PARTITION, {**mine, "number": number})
+    _pass(connection, name, number)
 
 
-def _of_window(name: str, sequence: int) -> tuple[sa.ColumnElement[bool], ...]:
-    return (window.c.pipeline == name, window.c.sequence == sequence)
+def check_newest(name: str, subject: str, found: int, number: int) -> None:
+    """Check that a number may be recorded for a window or partition.
+
+    Args:
+        name: the pipeline's.
+        subject: the window or partition, as it is named to people.
+        found: the number that was recorded for it last, in the caller's transaction.
+        number: that is to be recorded.
+
+    Raises:
+        NumberPassed: a greater one was recorded (Transient).
+    """
+    if found > number:
+        raise NumberPassed(pipeline=name, subject=subject, reserved=number, found=found)
 
 
-def _of_partition(name: str, path: str) -> tuple[sa.ColumnElement[bool], ...]:
-    return (partition.c.pipeline == name, partition.c.partition == path)
+def pass_over(connection: sa.Connection, locked: rows.Row, number: int) -> None:
+    """Let the next number be greater than one that is recorded, inside the caller's transaction.
+
+    Args:
+        connection: of the transaction.
+        locked: the pipeline's row, as `lock` returned it.
+        number: that is recorded.
+    """
+    # A ledger from a backup may receive numbers that were reserved after the backup.
+    if locked["next_number"] <= number:
+        _pass(connection, locked["name"], number)
+
+
+def _pass(connection: sa.Connection, name: str, number: int) -> None:
+    connection.execute(
+        _NEXT.where(pipeline.c.next_number <= number),
+        {"of_pipeline": name, "next_number": number + 1},
+    )
 
 
 def _reserve(
-    connection: sa.Connection, table: sa.Table, mine: tuple[sa.ColumnElement[bool], ...], name: str
+    connection: sa.Connection, locked: rows.Row, change: sa.Update, its: dict[str, object]
 ) -> int:
-    number = int(lock(connection, name)["next_number"])
-    connection.execute(
-        sa.update(pipeline).where(pipeline.c.name == name).values(next_number=number + 1)
-    )
+    name, number = locked["name"], int(locked["next_number"])
+    connection.execute(_NEXT, {"of_pipeline": name, "next_number": number + 1})
     # A ledger from a backup gives the same numbers again, without knowing for whom it gave them.
-    connection.execute(sa.update(table).where(*mine).values(reserved=number))
+    connection.execute(change, {"of_pipeline": name, **its, "reserved": number})
     return number
-
-
-def _record(
-    connection: sa.Connection,
-    table: sa.Table,
-    mine: tuple[sa.ColumnElement[bool], ...],
-    number: int,
-    name: str,
-    subject: str,
-) -> None:
-    found = connection.scalar(sa.select(table.c.number).where(*mine)) or 0
-    if found > number:
-        raise NumberPassed(pipeline=name, subject=subject, reserved=number, found=found)
-    connection.execute(sa.update(table).where(*mine).values(number=number))
-    # A ledger from a backup may receive numbers that were reserved after the backup.
-    connection.execute(
-        sa.update(pipeline)
-        .where(pipeline.c.name == name, pipeline.c.next_number <= number)
-        .values(next_number=number + 1)
-    )

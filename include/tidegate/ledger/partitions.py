@@ -36,8 +36,20 @@ _OF_ONE = (
 )
 # Made once: to put a query together takes longer than to carry it out.
 _STATE = sa.select(partition).where(*_OF_ONE)
+_LOCKED = _STATE.with_for_update()
 _FENCE = (
-    sa.select(partition.c.claim_fence, partition.c.claim_owner).where(*_OF_ONE).with_for_update()
+    sa.select(
+        *(
+            partition.c[key]
+            for key in ("claim_fence", "claim_owner", "revision", "number", "pending")
+        )
+    )
+    .where(*_OF_ONE)
+    .with_for_update()
+)
+_CHANGE = sa.update(partition).where(
+    partition.c.pipeline == sa.bindparam("of_pipeline"),
+    partition.c.partition == sa.bindparam("of_partition"),
 )
 
 
@@ -142,8 +154,8 @@ class Partitions:
         """
         holder = holder.asked_about((found or self.get(target)).owner)
         with self.engine.begin() as connection:
-            query = sa.select(partition).where(*self._key(target)).with_for_update()
-            row = connection.execute(query).mappings().first()
+            mine = {"pipeline": self.name, "partition": target.path}
+            row = connection.execute(_LOCKED, mine).mappings().first()
             if row is None:
                 raise LedgerMoved(
                     pipeline=self.name, expected=f"partition {target}", found="no such partition"
@@ -152,14 +164,13 @@ class Partitions:
             if not holder.may_take(row["claim_owner"], row["claim_expires"], now):
                 raise self._held_error(target, row, holder, now)
             fence = row["claim_fence"] + 1
-            connection.execute(
-                sa.update(partition)
-                .where(*self._key(target))
-                .values(
-                    claim_owner=holder.owner,
-                    claim_fence=fence,
-                    claim_expires=now + holder.timeout,
-                )
+            change_partition(
+                connection,
+                self.name,
+                target,
+                claim_owner=holder.owner,
+                claim_fence=fence,
+                claim_expires=now + holder.timeout,
             )
             return Claim(holder.owner, fence)
 
@@ -266,13 +277,29 @@ class Partitions:
         return (partition.c.pipeline == self.name, partition.c.partition == target.path)
 
 
-def check_fence(connection: sa.Connection, name: str, target: Partition, claim: Claim) -> None:
-    """Compare a claim's fence, and keep others from taking it until the transaction ends."""
+def change_partition(
+    connection: sa.Connection, name: str, target: Partition, **changed: object
+) -> None:
+    """Change columns of a partition, whatever they have, inside the caller's transaction."""
+    mine = {"of_pipeline": name, "of_partition": target.path}
+    connection.execute(_CHANGE, {**mine, **changed})
+
+
+def check_fence(connection: sa.Connection, name: str, target: Partition, claim: Claim) -> rows.Row:
+    """Compare a claim's fence, and keep others from taking it until the transaction ends.
+
+    Returns:
+        The partition's columns `revision`, `number` and `pending`, which nobody changes until then.
+
+    Raises:
+        FenceLost: the claim was taken over.
+    """
     mine = {"pipeline": name, "partition": target.path}
     found = connection.execute(_FENCE, mine).mappings().first()
     fence = found["claim_fence"] if found else 0
     # The owner is compared, too: a ledger from a backup gives the same fence to somebody else. A
     # claim that was given back has no owner.
     is_anothers = found is not None and found["claim_owner"] not in {claim.owner, None}
-    if fence != claim.fence or is_anothers:
+    if found is None or fence != claim.fence or is_anothers:
         raise FenceLost(pipeline=name, subject=str(target), held=claim.fence, found=fence)
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -12,7 +12,7 @@ from tidegate.ledger import numbers, rows
 from tidegate.ledger.connect import reading
 from tidegate.ledger.deciding import Deciding
 from tidegate.ledger.lapsing import check_current, is_approved, lapse
-from tidegate.ledger.partitions import check_fence
+from tidegate.ledger.partitions import change_partition, check_fence
 from tidegate.ledger.recording import Recording
 from tidegate.ledger.schema import BEGUN, UtcText, partition, publication, revision
 from tidegate.ledger.setting_aside import (
@@ -23,6 +23,7 @@ from tidegate.ledger.setting_aside import (
     undo,
 )
 from tidegate.model.aside import Aside
+from tidegate.model.ledger_rows import PublicationEntry
 from tidegate.model.publication import (
     Approval,
     Override,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from tidegate.model.ledger_rows import Claim, PublicationEntry, RevisionEntry
+    from tidegate.model.ledger_rows import Claim, RevisionEntry
     from tidegate.model.partition import Partition
     from tidegate.model.publication import DecisionRecord
     from tidegate.model.watermark import Evaluation
@@ -49,6 +50,19 @@ _PROPOSED = sa.select(publication).where(
     *_OF_ONE, publication.c.state == PublicationState.PROPOSED.value
 )
 _ONE = sa.select(publication).where(*_OF_ONE, publication.c.digest == sa.bindparam("digest"))
+_PROPOSED_OR_ONE = sa.select(publication).where(
+    *_OF_ONE,
+    sa.or_(
+        publication.c.state == PublicationState.PROPOSED.value,
+        publication.c.digest == sa.bindparam("digest"),
+    ),
+)
+_CHANGE = sa.update(publication).where(
+    *(publication.c[key] == sa.bindparam(f"of_{key}") for key in ("pipeline", "partition")),
+    publication.c.digest == sa.bindparam("of_digest"),
+)
+_ADVANCE = _CHANGE.where(publication.c.state.in_(BEGUN))
+_ADD = sa.insert(publication)
 _REVISIONS = (
     rows.select_revisions(sa.bindparam("pipeline"))
     .where(revision.c.partition == sa.bindparam("partition"))
@@ -100,47 +114,38 @@ class Publications:
         Raises:
             FenceLost: the claim was taken over.
         """
-        target = proposal.partition
-        key = self._key(target, proposal.digest)
+        target, digest = proposal.partition, proposal.digest
+        mine = {"pipeline": self.name, "partition": target.path, "digest": digest}
         with self.engine.begin() as connection:
-            check_fence(connection, self.name, target, claim)
-            approved = self._approved(connection, target)
-            if approved is not None:
-                return approved
-            connection.execute(
-                sa.update(publication)
-                .where(
-                    *self._of(target),
-                    publication.c.state == PublicationState.PROPOSED.value,
-                    publication.c.digest != proposal.digest,
-                )
-                .values(state=PublicationState.DROPPED.value)
-            )
-            known = connection.scalar(sa.select(publication.c.state).where(*key))
+            stands = check_fence(connection, self.name, target, claim)["revision"]
+            found = connection.execute(_PROPOSED_OR_ONE, mine).mappings().all()
+            for row in found:
+                if row["state"] == PublicationState.PROPOSED.value and _stays(
+                    connection, row, stands
+                ):
+                    return rows.read_publication(row, target)
+            for row in found:
+                if row["digest"] != digest:
+                    self._change(
+                        connection, target, row["digest"], state=PublicationState.DROPPED.value
+                    )
+            known = next((row["state"] for row in found if row["digest"] == digest), None)
+            said = {} if override is None else {"override": override.to_json()}
             if known is None:
                 values = self._values(proposal, now)
-                connection.execute(sa.insert(publication).values(**values))
-            elif known == PublicationState.DROPPED.value:
-                connection.execute(
-                    sa.update(publication)
-                    .where(*key)
-                    .values(
-                        state=PublicationState.PROPOSED.value,
-                        verdict=None,
-                        approval=None,
-                        override=None,
-                    )
+                connection.execute(_ADD, {**values, **said})
+                return _proposed(proposal, override)
+            if known == PublicationState.DROPPED.value:
+                fresh = {"verdict": None, "approval": None, "override": None, **said}
+                self._change(
+                    connection, target, digest, state=PublicationState.PROPOSED.value, **fresh
                 )
             else:
                 # The same files, which may have been made again elsewhere.
                 adds = [item.to_json() for item in proposal.adds]
-                connection.execute(sa.update(publication).where(*key).values(adds=adds))
-            if override is not None:
-                connection.execute(
-                    sa.update(publication).where(*key).values(override=override.to_json())
-                )
-            row = connection.execute(sa.select(publication).where(*key)).mappings().one()
-            return rows.read_publication(row, target)
+                self._change(connection, target, digest, adds=adds, **said)
+            kept = connection.execute(_ONE, mine).mappings().one()
+            return rows.read_publication(kept, target)
 
     def propose_decided(
         self,
@@ -209,24 +214,22 @@ class Publications:
             PublicationLapsed: it would be held for content that is no longer complete.
         """
         with self.engine.begin() as connection:
-            check_fence(connection, self.name, target, claim)
+            stands = check_fence(connection, self.name, target, claim)["revision"]
             if held is not None:
                 # A held partition is not looked at again automatically: the new rows would wait
                 # unseen.
                 row = self._row(connection, target, digest)
-                check_current(connection, self.name, target, row)
-            connection.execute(
-                sa.update(publication)
-                .where(*self._key(target, digest))
-                .values(verdict=verdict.to_json())
-            )
+                check_current(connection, self.name, target, row, stands)
+            self._change(connection, target, digest, verdict=verdict.to_json())
             if held is not None:
-                connection.execute(
-                    sa.update(partition)
-                    .where(*self._partition(target))
-                    .values(
-                        pending="held", why=held.to_json(), claim_owner=None, claim_expires=None
-                    )
+                change_partition(
+                    connection,
+                    self.name,
+                    target,
+                    pending="held",
+                    why=held.to_json(),
+                    claim_owner=None,
+                    claim_expires=None,
                 )
 
     def reserve(self, target: Partition, claim: Claim | None) -> int:
@@ -240,10 +243,10 @@ class Publications:
             FenceLost: the claim was taken over.
         """
         with self.engine.begin() as connection:
-            numbers.lock(connection, self.name)
+            locked = numbers.lock(connection, self.name)
             if claim is not None:
                 check_fence(connection, self.name, target, claim)
-            return numbers.reserve_for_partition(connection, self.name, target.path)
+            return numbers.reserve_for_partition(connection, locked, target.path)
 
     def decide(self, decision: DecisionRecord, approval: Approval) -> None:
         """Store a person's decision on the publication that was shown.
@@ -362,24 +365,24 @@ class Publications:
         """
         target, digest = expected.publication.partition, expected.publication.digest
         with self.engine.begin() as connection:
-            numbers.lock(connection, self.name)
-            check_fence(connection, self.name, target, claim)
+            locked = numbers.lock(connection, self.name)
+            held = check_fence(connection, self.name, target, claim)
             row = self._row(connection, target, digest)
-            check_current(connection, self.name, target, row)
+            check_current(connection, self.name, target, row, held["revision"])
             said = expected.publication.undone
-            numbers.record_for_partition(connection, self.name, target.path, number)
+            numbers.check_newest(self.name, target.path, held["number"], number)
+            numbers.pass_over(connection, locked, number)
             if row is None or _decided(rows.read_publication(row, target)) != _decided(expected):
                 raise PublicationLapsed(
                     pipeline=self.name,
                     partition=str(target),
                     change="another verdict or decision was recorded since",
                 )
-            connection.execute(
-                sa.update(publication)
-                .where(*self._key(target, digest))
-                .values(state=PublicationState.PREPARED.value, commit_plan=commit_plan)
-            )
-            self._make_found(connection, target)
+            state = PublicationState.PREPARED.value
+            self._change(connection, target, digest, state=state, commit_plan=commit_plan)
+            # Whoever looks for what has to be published finds a commit that may die.
+            pending = "pending" if held["pending"] == "none" else held["pending"]
+            change_partition(connection, self.name, target, number=number, pending=pending)
             if said is not None:
                 undo(connection, self.name, target, said)
 
@@ -400,11 +403,8 @@ class Publications:
         """
         with self.engine.begin() as connection:
             check_fence(connection, self.name, target, claim)
-            advanced = connection.execute(
-                sa.update(publication)
-                .where(*self._key(target, digest), publication.c.state.in_(BEGUN))
-                .values(state=to.value)
-            )
+            mine = {"of_pipeline": self.name, "of_partition": target.path, "of_digest": digest}
+            advanced = connection.execute(_ADVANCE, {**mine, "state": to.value})
             if advanced.rowcount == 0:
                 raise PublicationLapsed(
                     pipeline=self.name,
@@ -473,9 +473,15 @@ class Publications:
     def _approved(self, connection: sa.Connection, target: Partition) -> PublicationEntry | None:
         mine = {"pipeline": self.name, "partition": target.path}
         row = connection.execute(_PROPOSED, mine).mappings().first()
-        if row is None or not is_approved(row) or lapse(connection, row, as_shown=True):
+        if row is None or not _stays(connection, row):
             return None
         return rows.read_publication(row, target)
+
+    def _change(
+        self, connection: sa.Connection, target: Partition, digest: str, **changed: object
+    ) -> None:
+        mine = {"of_pipeline": self.name, "of_partition": target.path, "of_digest": digest}
+        connection.execute(_CHANGE, {**mine, **changed})
 
     def _row(self, connection: sa.Connection, target: Partition, digest: str) -> rows.Row | None:
         mine = {"pipeline": self.name, "partition": target.path, "digest": digest}
@@ -504,6 +510,23 @@ class Publications:
 
     def _partition(self, target: Partition) -> tuple[sa.ColumnElement[bool], ...]:
         return (partition.c.pipeline == self.name, partition.c.partition == target.path)
+
+
+def _stays(connection: sa.Connection, row: rows.Row, stands: int | None = None) -> bool:
+    """Return whether a person approved a proposal, and it can still be committed as shown."""
+    return is_approved(row) and lapse(connection, row, as_shown=True, stands=stands) is None
+
+
+def _proposed(proposal: Publication, override: Override | None) -> PublicationEntry:
+    """Return the entry of a publication that was not known before."""
+    return PublicationEntry(
+        publication=replace(proposal, content=()),
+        rows=proposal.rows,
+        verdict=None,
+        approval=None,
+        state=PublicationState.PROPOSED,
+        override=override,
+    )
 
 
 def _decided(

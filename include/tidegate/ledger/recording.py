@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import sqlalchemy as sa
 
 from tidegate.ledger import rows
-from tidegate.ledger.schema import partition, publication, revision
+from tidegate.ledger.partitions import change_partition
+from tidegate.ledger.schema import publication, revision
 from tidegate.ledger.setting_aside import contributions_to
 from tidegate.model.counting import effective, set_aside
 from tidegate.model.publication import PublicationState
@@ -17,6 +18,20 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from tidegate.model.ledger_rows import RevisionEntry
+
+
+# Made once: to put a query together takes longer than to carry it out.
+_RECORDED = (
+    sa.update(publication)
+    .where(
+        *(
+            publication.c[key] == sa.bindparam(f"of_{key}")
+            for key in ("pipeline", "partition", "digest")
+        )
+    )
+    .values(state=PublicationState.RECORDED.value)
+)
+_ADD = sa.insert(revision)
 
 
 @dataclass(frozen=True)
@@ -28,45 +43,38 @@ class Recording:
 
     def record(self, entry: RevisionEntry) -> None:
         """Store the revision; nothing stays pending unless something arrived that it lacks."""
-        mine = {"pipeline": self.name, "partition": entry.partition.path}
-        self.connection.execute(
-            sa.update(publication)
-            .where(
-                *(publication.c[key] == value for key, value in mine.items()),
-                publication.c.digest == entry.digest,
-            )
-            .values(state=PublicationState.RECORDED.value)
-        )
+        path = entry.partition.path
+        mine = {"of_pipeline": self.name, "of_partition": path}
+        self.connection.execute(_RECORDED, {**mine, "of_digest": entry.digest})
         first_seen = self._first_left_out(entry)
-        self.connection.execute(
-            sa.update(partition)
-            .where(*(partition.c[key] == value for key, value in mine.items()))
-            .values(
-                revision=entry.revision,
-                rows=entry.rows,
-                claim_owner=None,
-                claim_expires=None,
-                why=None,
-                pending="none" if first_seen is None else "pending",
-                first_seen=first_seen,
-            )
+        change_partition(
+            self.connection,
+            self.name,
+            entry.partition,
+            revision=entry.revision,
+            rows=entry.rows,
+            claim_owner=None,
+            claim_expires=None,
+            why=None,
+            pending="none" if first_seen is None else "pending",
+            first_seen=first_seen,
         )
-        self.connection.execute(
-            sa.insert(revision).values(
-                **mine,
-                revision=entry.revision,
-                digest=entry.digest,
-                contributions=dict(entry.contributions),
-                rows=entry.rows,
-                files=entry.files,
-                watermark=entry.watermark,
-                source_range=dict(entry.source_range),
-                commit_plan=entry.commit_plan,
-                owner=entry.owner,
-                committed_at=entry.committed_at,
-                override=rows.json_or_none(entry.override),
-            )
-        )
+        values = {
+            "pipeline": self.name,
+            "partition": path,
+            "revision": entry.revision,
+            "digest": entry.digest,
+            "contributions": dict(entry.contributions),
+            "rows": entry.rows,
+            "files": entry.files,
+            "watermark": entry.watermark,
+            "source_range": dict(entry.source_range),
+            "commit_plan": entry.commit_plan,
+            "owner": entry.owner,
+            "committed_at": entry.committed_at,
+            "override": rows.json_or_none(entry.override),
+        }
+        self.connection.execute(_ADD, values)
 
     def _first_left_out(self, entry: RevisionEntry) -> datetime | None:
         """Return when the first content was announced that the revision does not have (PC-T03)."""

@@ -21,6 +21,12 @@ if TYPE_CHECKING:
     from tidegate.model.ledger_rows import WindowState
 
 
+# Made once: to put a query together takes longer than to carry it out.
+_ONE = sa.select(window).where(
+    *(window.c[key] == sa.bindparam(key) for key in ("pipeline", "sequence"))
+)
+
+
 @dataclass(frozen=True)
 class WindowRows:
     """The windows of one pipeline, for reading."""
@@ -40,8 +46,10 @@ class WindowRows:
 
     def find(self, sequence: int) -> WindowState | None:
         """Return one window, None if it was never taken."""
-        found = self._select(window.c.sequence == sequence)
-        return found[0] if found else None
+        mine = {"pipeline": self.name, "sequence": sequence}
+        with reading(self.engine) as connection:
+            row = connection.execute(_ONE, mine).mappings().first()
+        return None if row is None else rows.read_window(row)
 
     def get(self, sequence: int) -> WindowState:
         """Return one window.

@@ -38,9 +38,9 @@ class Windows(TakenWindows):
             FenceLost: a newer attempt took the window over, or the window is another one.
         """
         with self.engine.begin() as connection:
-            numbers.lock(connection, self.name)
+            locked = numbers.lock(connection, self.name)
             self._fenced(connection, sequence, attempt, plan_digest)
-            return numbers.reserve_for_window(connection, self.name, sequence)
+            return numbers.reserve_for_window(connection, locked, sequence)
 
     def note_seconds(self, sequence: int, attempt: int, stage: str, seconds: float) -> None:
         """Store how long a stage took, unless the process has lost the window."""
