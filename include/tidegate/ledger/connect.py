@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
 from importlib.resources import files
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
@@ -18,6 +20,7 @@ from tidegate.ledger.refusals import name_refusals
 from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
     from contextlib import AbstractContextManager
 
     from sqlalchemy.pool import ConnectionPoolEntry
@@ -29,6 +32,10 @@ _BACKENDS = frozenset({"sqlite", "postgresql"})
 _EMBEDDED = "embedded"
 _BUSY_SECONDS = 60
 _MIGRATION = re.compile(r"m(\d+)_\w+\.py")
+_SHARED: ContextVar[Mapping[sa.Engine, sa.Connection]] = ContextVar(
+    "tidegate_shared", default=MappingProxyType({})
+)
+"""The connections that this thread reads over, if it reads several things together."""
 _VERSIONS = sa.table("alembic_version", sa.column("version_num"))
 
 
@@ -90,8 +97,28 @@ def _served(address: sa.URL) -> sa.URL:
     return address
 
 
-def reading(engine: sa.Engine) -> sa.Connection:
-    """Connect to read only, which waits for no writer."""
+def reading(engine: sa.Engine) -> AbstractContextManager[sa.Connection]:
+    """Connect to read only, which waits for no writer; see `reading_together`."""
+    shared = _SHARED.get().get(engine)
+    return _connected(engine) if shared is None else nullcontext(shared)
+
+
+@contextmanager
+def reading_together(engine: sa.Engine) -> Iterator[None]:
+    """Let what this thread reads in the meantime share one connection and one transaction.
+
+    What is read by SQLite is then of one moment. Whoever has to see what others did in between, or
+    what it wrote itself, reads after this has ended.
+    """
+    with reading(engine) as connection:
+        token = _SHARED.set({**_SHARED.get(), engine: connection})
+        try:
+            yield
+        finally:
+            _SHARED.reset(token)
+
+
+def _connected(engine: sa.Engine) -> sa.Connection:
     return engine.connect().execution_options(**{READS_ONLY: True})
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tidegate.ledger.clock import database_time
-from tidegate.ledger.connect import keeping_open
+from tidegate.ledger.connect import keeping_open, reading_together
 from tidegate.ledger.contributions import Contributions
 from tidegate.ledger.expected import Expected
 from tidegate.ledger.known_partitions import read_known_partition, read_known_partitions
@@ -45,6 +45,10 @@ class Ledger:
     def keeping_open(self) -> AbstractContextManager[None]:
         """Keep connections to the database while a step asks it again and again."""
         return keeping_open(self.engine)
+
+    def reading_together(self) -> AbstractContextManager[None]:
+        """Read in one transaction what this thread reads in the meantime; nothing is written."""
+        return reading_together(self.engine)
 
     @cached_property
     def pipeline(self) -> Pipelines:

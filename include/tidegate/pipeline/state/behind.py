@@ -28,7 +28,12 @@ if TYPE_CHECKING:
 
     from tidegate.config import PipelineConfig
     from tidegate.ledger import Ledger
-    from tidegate.model.ledger_rows import PartitionState, PipelineState, PublicationEntry
+    from tidegate.model.ledger_rows import (
+        KnownPartition,
+        PartitionState,
+        PipelineState,
+        PublicationEntry,
+    )
     from tidegate.model.partition import Partition
     from tidegate.model.publication import CommitPlan, Publication
     from tidegate.pipeline.state.places import Roots
@@ -81,8 +86,11 @@ class Watch:
         for finding in self._findings(newest, self.ledger.pipeline.find()):
             raise finding
 
-    def check_partition(self, partition: Partition) -> None:
+    def check_partition(self, partition: Partition) -> KnownPartition | None:
         """Compare everything that a partition is published from, window by window.
+
+        Returns:
+            What the ledger knew of it; None if no window ever touched it.
 
         Raises:
             PartitionStands: a retired pipeline published it.
@@ -96,12 +104,15 @@ class Watch:
         # Windows without rows for it, as far as the ledger knows, are only compared by `findings`.
         windows = {item.window for item in (known.contributions if known else ())}
         newest = [found for sequence in sorted(windows) for found in self._newest(sequence)]
-        pipeline = self.ledger.pipeline.find()
-        findings = [self._findings(newest, pipeline)]
-        if _is_of_this_ledger(record, pipeline):
-            findings.append(self._compare_record(partition, record, state))
-        for finding in itertools.chain.from_iterable(findings):
-            raise finding
+        # Not together with what is known: these files were read since.
+        with self.ledger.reading_together():
+            pipeline = self.ledger.pipeline.find()
+            findings = [self._findings(newest, pipeline)]
+            if _is_of_this_ledger(record, pipeline):
+                findings.append(self._compare_record(partition, record, state))
+            for finding in itertools.chain.from_iterable(findings):
+                raise finding
+        return known
 
     def check_everything(self) -> None:
         """Compare every window, and every partition that the ledger or a file names.
