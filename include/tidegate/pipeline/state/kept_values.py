@@ -58,19 +58,37 @@ class KeptValues(Generic[_Read]):
         self._kept: OrderedDict[str, _Kept[_Read]] = OrderedDict()
         self._total = 0
         self._guard = threading.Lock()
+        self._turns: dict[str, threading.Lock] = {}
 
     def get(self, path: str) -> _Read:
         """Return the value of the file at a path."""
         version = self._storage.version(path)
+        kept = self._found(path, version)
+        if kept is not None:
+            return kept.value
+        with self._guard:
+            turn = self._turns.setdefault(path, threading.Lock())
+        # Threads that begin together ask for the same files: one reads, and the others wait for it.
+        with turn:
+            kept = self._found(path, version)
+            if kept is not None:
+                return kept.value
+            try:
+                value = self._read(path)
+                if version is not None:
+                    self._keep(path, _Kept(value, version, self._weigh(value)))
+            finally:
+                with self._guard:
+                    self._turns.pop(path, None)
+        return value
+
+    def _found(self, path: str, version: Hashable) -> _Kept[_Read] | None:
         with self._guard:
             kept = self._kept.get(path)
-            if kept is not None and version is not None and kept.version == version:
-                self._kept.move_to_end(path)
-                return kept.value
-        value = self._read(path)
-        if version is not None:
-            self._keep(path, _Kept(value, version, self._weigh(value)))
-        return value
+            if kept is None or version is None or kept.version != version:
+                return None
+            self._kept.move_to_end(path)
+            return kept
 
     def _keep(self, path: str, fresh: _Kept[_Read]) -> None:
         with self._guard:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -120,3 +123,24 @@ def test_two_looks_at_one_disk_keep_their_own_files_in_memory(tmp_path: Path) ->
         looking.storage.write_once(path, content)
         assert [looking.values.get(path) for _ in range(2)] == [content] * 2
         assert looking.read == ["a"]
+
+
+def test_threads_that_ask_at_once_read_a_file_once(tmp_path: Path) -> None:
+    path = tmp_path / "message.json"
+    path.write_bytes(b"12345")
+    begun = threading.Event()
+
+    class Slow(Counted):
+        def _read(self, path: str) -> bytes:
+            begun.set()
+            time.sleep(0.2)
+            return super()._read(path)
+
+    slow = Slow()
+    with ThreadPoolExecutor(4) as threads:
+        first = threads.submit(slow.values.get, str(path))
+        assert begun.wait(10)
+        others = [threads.submit(slow.values.get, str(path)) for _ in range(3)]
+
+    assert {found.result() for found in (first, *others)} == {b"12345"}
+    assert slow.read == ["message.json"]
