@@ -14,6 +14,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy import event
 
 from tidegate.errors import (
     ClaimHeld,
@@ -387,6 +388,41 @@ def test_numbers_are_given_once_and_only_to_the_attempt_that_works(ledger: Ledge
 
     assert given == sorted(set(given))
     assert ledger.windows.reserve(1, 2, "p1") > given[-1]
+
+
+def test_numbers_that_are_given_together_are_given_to_nobody_else(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1)
+    claim = ledger.partitions.claim(DAY_1, holder())
+
+    first = ledger.publications.reserve(DAY_1, claim, count=2)
+
+    assert ledger.partitions.get(DAY_1).reserved == first + 1
+    assert ledger.publications.reserve(DAY_1, claim) == first + 2
+
+
+def test_what_is_read_together_takes_one_transaction(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1)
+    begun: list[object] = []
+    event.listen(ledger.engine, "begin", begun.append)
+
+    with ledger.reading_together():
+        together = ledger.pipeline.find(), ledger.partitions.find(DAY_1)
+    assert len(begun) == 1
+
+    assert (ledger.pipeline.find(), ledger.partitions.find(DAY_1)) == together
+    assert len(begun) == 3
+
+
+def test_what_was_written_since_is_read_after_what_was_read_together(ledger: Ledger) -> None:
+    load(ledger, 1, DAY_1)
+    with ledger.reading_together():
+        before = ledger.partitions.get(DAY_1)
+
+    claim = ledger.partitions.claim(DAY_1, holder())
+
+    assert before.owner is None
+    with ledger.reading_together():
+        assert ledger.partitions.get(DAY_1).owner == claim.owner
 
 
 def test_contribution_that_comes_while_a_commit_is_under_way_is_late(ledger: Ledger) -> None:

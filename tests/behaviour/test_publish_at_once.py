@@ -6,11 +6,13 @@ import contextlib
 import json
 import threading
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from sqlalchemy import event
 
 from dying import Killed, deaths
 from small_lake import NOW, SmallLake, day, load, publish
@@ -239,3 +241,32 @@ def test_rows_of_one_partition_are_read_at_a_time(tmp_path: Path, reads: str) ->
     assert len(storage.seen) >= 8
     assert set(storage.seen) == {1}
     assert lake.ids() == {str(day(number)): [number, number + 4] for number in range(1, 5)}
+
+
+def asked(root: Path, partitions: int) -> Counter[str]:
+    """Return how often the ledger is asked what while partitions of one row each are published."""
+    lake = SmallLake(root, keys=PROCESS_TIME)
+    lake.commit(dict.fromkeys(range(1, partitions + 1), 1))
+    pipeline = lake.pipeline()
+    load(pipeline)
+    found: Counter[str] = Counter()
+
+    def note(_connection: Any, _cursor: Any, statement: str, *_rest: Any) -> None:
+        found[" ".join(statement.split())] += 1
+
+    event.listen(pipeline.ledger.engine, "before_cursor_execute", note)
+    outcomes = publish(pipeline)
+    assert {item.state for item in outcomes} == {"committed"}
+    assert len(outcomes) == partitions
+    return found
+
+
+def test_ledger_is_asked_the_same_few_things_for_each_partition(tmp_path: Path) -> None:
+    few, many = asked(tmp_path / "few", 4), asked(tmp_path / "many", 14)
+
+    each = {said: (number - few[said]) / 10 for said, number in many.items()}
+
+    writing = each["BEGIN IMMEDIATE"]
+    assert writing <= 8
+    assert each["BEGIN"] <= 7
+    assert sum(each.values()) <= 66, each

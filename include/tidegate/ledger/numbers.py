@@ -62,15 +62,21 @@ def reserve_for_window(connection: sa.Connection, locked: rows.Row, sequence: in
     return _reserve(connection, locked, _CHANGE_WINDOW, {"of_window": sequence})
 
 
-def reserve_for_partition(connection: sa.Connection, locked: rows.Row, path: str) -> int:
-    """Reserve the next number for a record of a partition, inside the caller's transaction.
+def reserve_for_partition(
+    connection: sa.Connection, locked: rows.Row, path: str, count: int = 1
+) -> int:
+    """Reserve the next numbers for records of a partition, inside the caller's transaction.
 
     Args:
         connection: of the transaction.
         locked: the pipeline's row, as `lock` returned it.
         path: the partition's.
+        count: how many follow one another.
+
+    Returns:
+        The first of them.
     """
-    return _reserve(connection, locked, _CHANGE_PARTITION, {"of_partition": path})
+    return _reserve(connection, locked, _CHANGE_PARTITION, {"of_partition": path}, count)
 
 
 def record_for_window(connection: sa.Connection, name: str, sequence: int, number: int) -> None:
@@ -136,10 +142,15 @@ def _pass(connection: sa.Connection, name: str, number: int) -> None:
 
 
 def _reserve(
-    connection: sa.Connection, locked: rows.Row, change: sa.Update, its: dict[str, object]
+    connection: sa.Connection,
+    locked: rows.Row,
+    change: sa.Update,
+    its: dict[str, object],
+    count: int = 1,
 ) -> int:
     name, number = locked["name"], int(locked["next_number"])
-    connection.execute(_NEXT, {"of_pipeline": name, "next_number": number + 1})
+    connection.execute(_NEXT, {"of_pipeline": name, "next_number": number + count})
     # A ledger from a backup gives the same numbers again, without knowing for whom it gave them.
-    connection.execute(change, {"of_pipeline": name, **its, "reserved": number})
+    last = number + count - 1
+    connection.execute(change, {"of_pipeline": name, **its, "reserved": last})
     return number

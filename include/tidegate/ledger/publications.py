@@ -232,12 +232,13 @@ class Publications:
                     claim_expires=None,
                 )
 
-    def reserve(self, target: Partition, claim: Claim | None) -> int:
-        """Reserve the number of a verdict, a commit or a decision.
+    def reserve(self, target: Partition, claim: Claim | None, count: int = 1) -> int:
+        """Reserve the number of a verdict, a commit or a decision; return the first of several.
 
         Args:
             target: the partition.
             claim: the caller's; None for a person's decision, which needs no claim.
+            count: how many numbers.
 
         Raises:
             FenceLost: the claim was taken over.
@@ -246,7 +247,7 @@ class Publications:
             locked = numbers.lock(connection, self.name)
             if claim is not None:
                 check_fence(connection, self.name, target, claim)
-            return numbers.reserve_for_partition(connection, locked, target.path)
+            return numbers.reserve_for_partition(connection, locked, target.path, count)
 
     def decide(self, decision: DecisionRecord, approval: Approval) -> None:
         """Store a person's decision on the publication that was shown.

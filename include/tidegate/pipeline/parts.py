@@ -233,9 +233,7 @@ class PipelineParts(PipelineControl):
 
     @cached_property
     def _gatekeeper(self) -> Gatekeeper:
-        return Gatekeeper(
-            self.config, self.roots, self.ledger, self.storage, self._contents, self.spark_frame
-        )
+        return Gatekeeper(self.config, self.roots, self.storage, self._contents, self.spark_frame)
 
     @property
     def _forgotten(self) -> Forgotten:

@@ -13,14 +13,10 @@ from tidegate.target.content import difference
 from tidegate.target.merging import Merging, merging
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from tidegate.config import PipelineConfig
-    from tidegate.model.ledger_rows import PartitionState
-    from tidegate.model.message import Contribution
     from tidegate.model.partition import Partition
     from tidegate.model.publication import AssembledUnit
-    from tidegate.pipeline.publish.content import Contents
+    from tidegate.pipeline.publish.content import Contents, Seen
     from tidegate.pipeline.publish.units import Units
     from tidegate.pipeline.state.places import Roots
     from tidegate.storage import Storage
@@ -42,9 +38,7 @@ class Assembler:
     contents: Contents
     units: Units
 
-    def next_revision(
-        self, partition: Partition, state: PartitionState, contributions: Sequence[Contribution]
-    ) -> Publication:
+    def next_revision(self, seen: Seen) -> Publication:
         """Return the next revision, with its files made.
 
         Raises:
@@ -53,8 +47,8 @@ class Assembler:
             ColumnTypesDiffer: two files have types of one column without a common type.
             StorageFull: no space is left (Transient).
         """
-        base = self.contents.standing(partition)
-        found = merging(base, contributions)
+        partition, base = seen.state.partition, seen.published
+        found = merging(base, seen.contributions)
         adds: tuple[PublishedFile, ...] = ()
         removes: tuple[PublishedFile, ...] = ()
         if found is not None:
@@ -63,11 +57,11 @@ class Assembler:
             removes = (*found.going, *(it for it in found.standing if it.name not in kept))
         following = Publication(
             partition=partition,
-            base_revision=state.revision,
+            base_revision=seen.state.revision,
             adds=adds,
             removes=removes,
             content=(),
-            contributions=plans_of(contributions),
+            contributions=plans_of(seen.contributions),
         )
         return difference(following, base.content if base else ())
 

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from tidegate.ledger import Ledger
-    from tidegate.model.partition import Partition
-    from tidegate.pipeline.publish.content import Contents
+    from tidegate.pipeline.publish.content import Contents, Seen
     from tidegate.pipeline.state.places import Roots
     from tidegate.storage import Storage
 
@@ -41,15 +40,20 @@ class CommitPlans:
     contents: Contents
 
     def write(
-        self, entry: PublicationEntry, owner: str, now: datetime, number: int
+        self, entry: PublicationEntry, seen: Seen, owner: str, now: datetime, number: int
     ) -> tuple[str, CommitPlan]:
         """Write the plan that commits a publication; return its path in the work directory, and it.
 
-        The number distinguishes attempts: the verdict, the decision and the policies may have
-        changed since an attempt that died before it was prepared.
+        Args:
+            entry: the publication.
+            seen: what it was made from, read under the claim.
+            owner: the run.
+            now: its clock.
+            number: distinguishes attempts: the verdict, the decision and the policies may have
+                changed since an attempt that died before it was prepared.
         """
         publication = entry.publication
-        plan = self._plan(entry, owner, now, number)
+        plan = self._plan(entry, seen, owner, now, number)
         name = f"{publication.digest}-{number}"
         path = layout.publication_file(
             self.roots.work, publication.partition, publication.revision, name
@@ -60,17 +64,20 @@ class CommitPlans:
             plan = self.contents.commit_plan(relative)
         return relative, plan
 
-    def _plan(self, entry: PublicationEntry, owner: str, now: datetime, number: int) -> CommitPlan:
+    def _plan(
+        self, entry: PublicationEntry, seen: Seen, owner: str, now: datetime, number: int
+    ) -> CommitPlan:
         publication = entry.publication
-        pipeline = self.ledger.pipeline.find()
+        with self.ledger.reading_together():
+            pipeline = self.ledger.pipeline.find()
+            source_range = self._source_range(publication)
         basis = self.config.watermark_basis
         watermark = pipeline.watermark_in(basis) if pipeline else None
-        source_range = self._source_range(publication)
         verdict = entry.verdict or Verdict(Outcome.PASS, (), publication.rows, "none", now)
         facts = MarkerFacts(
             pipeline=self.config.name,
             watermark=watermark,
-            partition_end=self.ledger.partitions.get(publication.partition).end,
+            partition_end=seen.state.end,
             trigger=self.config.commit.trigger,
             source_range=source_range,
             verdict=verdict,
@@ -94,13 +101,12 @@ class CommitPlans:
             prepared_at=now,
             override=entry.override,
             number=number,
-            former_marker=self._former_marker(publication.partition),
+            former_marker=self._former_marker(seen.standing),
             watermark_basis=basis,
         )
 
-    def _former_marker(self, partition: Partition) -> str | None:
+    def _former_marker(self, standing: CommitPlan | None) -> str | None:
         """Return the name of the current marker if the pipeline's marker was renamed since."""
-        standing = self.contents.standing_plan(partition)
         if standing is None or standing.marker_name == self.config.commit.marker.name:
             return None
         return standing.marker_name

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tidegate.model.ledger_rows import Claim, PublicationEntry
     from tidegate.model.partition import Partition
     from tidegate.model.publication import Override
+    from tidegate.pipeline.publish.finishing import Claimed
     from tidegate.pipeline.state.behind import Watch
     from tidegate.target.compaction import CompactionRule
 
@@ -66,18 +67,18 @@ class Committer:
             NotCommittable: it is not due, and nobody overrides that.
             LedgerBehind: the files are ahead of the ledger; nothing was changed.
         """
-        self.watch.check_partition(partition)
-        claim, finished = self.steps.finisher.claim_with_nothing_begun(partition, owner, now)
-        if finished is not None:
+        claimed = self._claimed(partition, owner, now)
+        claim = claimed.claim
+        if claimed.finished is not None:
             self.steps.ledger.partitions.release(partition, claim)
-            return replace(_in_numbers(finished), stands=True)
+            return replace(_in_numbers(claimed.finished), stands=True)
         with self.steps.finisher.renewing(partition, claim) as held:
-            found = self.steps.proposed(partition, claim, now, override, by_command=by_command)
+            found = self.steps.proposed(partition, claimed, now, override, by_command=by_command)
             held.end()
         if found is None:
             return None
-        entry, before = found
-        return replace(_in_numbers(entry.publication), lapsed=_lapsed(before, entry.publication))
+        following = found.entry.publication
+        return replace(_in_numbers(following), lapsed=_lapsed(found.before, following))
 
     def publish(
         self,
@@ -100,21 +101,28 @@ class Committer:
             LedgerBehind: the files are ahead of the ledger; nothing was changed.
             TidegateError: as `gate` and `commit`.
         """
-        self.watch.check_partition(partition)
-        claim, finished = self.steps.finisher.claim_with_nothing_begun(partition, owner, now)
-        is_held = True
+        claimed = self._claimed(partition, owner, now)
+        claim, is_held = claimed.claim, True
         try:
-            if finished is not None:
+            if claimed.finished is not None:
                 return Passed(stands=True)
             with self.steps.finisher.renewing(partition, claim) as held:
-                found = self.steps.proposed(partition, claim, now, override, by_command=by_command)
-                passed = self.steps.passed(found[0], claim, owner, now) if found else Passed()
+                found = self.steps.proposed(
+                    partition, claimed, now, override, by_command=by_command
+                )
+                passed = self.steps.passed(found, claim, owner, now) if found else Passed()
                 held.end()
             is_held = found is not None and passed.committed is None
             return passed
         finally:
             if is_held:
                 self._let_go(partition, claim)
+
+    def _claimed(self, partition: Partition, owner: str, now: datetime) -> Claimed:
+        """Compare the files with the ledger, then claim the partition with nothing begun."""
+        known = self.watch.check_partition(partition)
+        found = known.state if known else None
+        return self.steps.finisher.claim_with_nothing_begun(partition, owner, now, found)
 
     def _let_go(self, partition: Partition, claim: Claim) -> None:
         """End a claim, so that others need not wait for its expiry, unless a commit was begun."""
@@ -167,7 +175,8 @@ class Committer:
         self.watch.check_records(partition)
         claim = self.steps.finisher.claim(partition, owner, now)
         with self.steps.finisher.renewing(partition, claim) as held:
-            verdict = self.steps.judged(entry, claim, owner, now, asks=asks)
+            seen = self.steps.seen(partition)
+            verdict, _ = self.steps.judged(entry, seen, claim, owner, now, asks=asks)
             held.end()
         return verdict
 
@@ -203,7 +212,8 @@ class Committer:
                 # Recording what a predecessor began has ended the claim.
                 claim = self.steps.finisher.claim(partition, owner, now)
             with self.steps.finisher.renewing(partition, claim) as held:
-                made = self.steps.committed(entry, claim, owner, now)
+                seen = self.steps.seen(partition)
+                made = self.steps.committed(entry, seen, claim, now)
                 held.end()
             is_held = False
             return made
@@ -225,8 +235,7 @@ class Committer:
             ClaimHeld, PartitionBusy: another run works on the partition (Transient).
             LedgerBehind: the files are ahead of the ledger; nothing was changed.
         """
-        self.watch.check_partition(partition)
-        claim, _ = self.steps.finisher.claim_with_nothing_begun(partition, owner, now)
+        claim = self._claimed(partition, owner, now).claim
         try:
             # Before it is known that nothing waits: what a load announces later has to wait.
             brought = self.steps.ledger.contributions.to(partition)
@@ -252,7 +261,7 @@ class Committer:
         Raises:
             ClaimHeld, PartitionBusy: another run works on the partition (Transient).
         """
-        claim, _finished = self.steps.finisher.claim_with_nothing_begun(partition, owner, now)
+        claim = self.steps.finisher.claim_with_nothing_begun(partition, owner, now).claim
         try:
             standing = self.steps.contents.standing(partition)
             stood = standing.contributions if standing else {}

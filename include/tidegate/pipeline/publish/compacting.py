@@ -17,10 +17,9 @@ from tidegate.target.content import difference
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from tidegate.model.ledger_rows import PartitionState
     from tidegate.model.message import Contribution
     from tidegate.model.partition import Partition
-    from tidegate.pipeline.publish.content import Contents
+    from tidegate.pipeline.publish.content import Contents, Seen
     from tidegate.pipeline.publish.units import Units
 
 _log = logging.getLogger(__name__)
@@ -29,16 +28,8 @@ _log = logging.getLogger(__name__)
 class Proposer(Protocol):
     """Works out the next revision of a partition, and makes the files that it lacks."""
 
-    def next_revision(
-        self, partition: Partition, state: PartitionState, contributions: Sequence[Contribution]
-    ) -> Publication:
-        """Return the difference to the current revision; repeated, it finds its files made.
-
-        Args:
-            partition: the partition.
-            state: of the partition.
-            contributions: all that its windows brought.
-        """
+    def next_revision(self, seen: Seen) -> Publication:
+        """Return the difference to the current revision; repeated, it finds its files made."""
         ...
 
 
@@ -59,14 +50,12 @@ class Compactor:
     may_be_unreadable: bool
     """Whether files may have values that cannot be read here; they are left as they are."""
 
-    def next_revision(
-        self, partition: Partition, state: PartitionState, contributions: Sequence[Contribution]
-    ) -> Publication:
+    def next_revision(self, seen: Seen) -> Publication:
         """Return the next revision; its small files are joined if its number says so."""
-        following = self.proposer.next_revision(partition, state, contributions)
+        following = self.proposer.next_revision(seen)
         if self.rule is None or following.is_empty or following.revision % self.rule.every:
             return following
-        return self._joined(following, self.rule)
+        return self._joined(following, self.rule, seen.published)
 
     def rewritten(
         self, partition: Partition, rule: CompactionRule, brought: Sequence[Contribution]
@@ -93,10 +82,11 @@ class Compactor:
             # A window that was read again with equal rows counts as it is known now.
             contributions=plans_of(brought),
         )
-        return self._joined(unchanged, rule)
+        return self._joined(unchanged, rule, base)
 
-    def _joined(self, following: Publication, rule: CompactionRule) -> Publication:
-        standing = self.contents.standing(following.partition)
+    def _joined(
+        self, following: Publication, rule: CompactionRule, standing: Publication | None
+    ) -> Publication:
         content = standing.content if standing else ()
         files = following.content
         while True:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from tidegate.config import TargetConfig
     from tidegate.ledger import Ledger
-    from tidegate.model.ledger_rows import PartitionState, PublicationEntry
+    from tidegate.model.ledger_rows import KnownPartition, PartitionState, PublicationEntry
     from tidegate.model.message import Contribution, PartFile
     from tidegate.model.metastore import TableColumns
     from tidegate.model.partition import Partition
@@ -66,6 +66,32 @@ class _Planned:
 
 
 @dataclass(frozen=True)
+class Seen:
+    """What was read of a partition at once.
+
+    Read under a claim, it serves all of the steps up to the commit: nobody else makes a revision as
+    long as the claim holds, and each transaction compares its fence. What windows bring meanwhile,
+    and what a person decides, is compared by the transaction that begins the commit.
+    """
+
+    state: PartitionState
+    contributions: Sequence[Contribution]
+    """All that its windows brought."""
+    standing: CommitPlan | None
+    """The plan that its current revision was committed by; None if there is none."""
+
+    @property
+    def published(self) -> Publication | None:
+        """The current revision with its content; None if there is none."""
+        return self.standing.publication if self.standing else None
+
+    @property
+    def stood(self) -> Mapping[str, str]:
+        """Window → plan digest of what the current revision has."""
+        return self.standing.publication.contributions if self.standing else {}
+
+
+@dataclass(frozen=True)
 class Contents:
     """The contents of one pipeline's partitions. Changes nothing."""
 
@@ -88,6 +114,12 @@ class Contents:
         if not revisions:
             return None
         return self.commit_plan(revisions[-1].commit_plan)
+
+    def seen(self, known: KnownPartition) -> Seen:
+        """Return what is known of a partition, with the plan of its current revision."""
+        newest = known.newest
+        standing = None if newest is None else self.commit_plan(newest.commit_plan)
+        return Seen(known.state, known.contributions, standing)
 
     def folder(self, partition: Partition) -> str:
         """Return the directory with the files of a partition's current revision."""
@@ -138,21 +170,14 @@ class Contents:
             raise UploadUnread(path=target, window=file.window)
         return target
 
-    def next_revision(
-        self, partition: Partition, state: PartitionState, contributions: Sequence[Contribution]
-    ) -> Publication:
-        """Return the next revision, computed from all contributions that count.
-
-        Args:
-            partition: the partition.
-            state: of the partition.
-            contributions: all that its windows brought.
-        """
+    def next_revision(self, seen: Seen) -> Publication:
+        """Return the next revision, computed from all contributions that count."""
+        partition = seen.state.partition
         return propose(
             partition,
-            self.standing(partition),
-            state.revision,
-            contributions,
+            seen.published,
+            seen.state.revision,
+            seen.contributions,
             self.parts_of,
             lambda file: self._is_lost(partition, file),
         )
@@ -175,9 +200,10 @@ class Contents:
         """
         if contributions is None:
             contributions = self.ledger.contributions.to(partition)
+        seen = Seen(state, contributions, self.standing_plan(partition))
         if not self.merges:
-            return self.next_revision(partition, state, contributions)
-        base = self.standing(partition)
+            return self.next_revision(seen)
+        base = seen.published
         found = merging(base, contributions)
         changes = found.changes if found else ()
         going = (found.going or found.standing) if found else ()
@@ -210,9 +236,7 @@ class Contents:
                 partition=str(partition),
                 change=f"the proposal is {state}",
             )
-        standing = self.standing(partition)
-        content = standing.content if standing else ()
-        return replace(entry, publication=with_content(entry.publication, content))
+        return filled(entry, self.standing(partition))
 
     def planned_columns(self, partition: Partition) -> Iterator[pa.Schema]:
         """Yield the planned columns of a partition's files, newest window first.
@@ -368,6 +392,12 @@ class Contents:
         for part in read_stored(self.storage, path, CommitMessage).staged.parts:
             found[part.partition].append(part)
         return found
+
+
+def filled(entry: PublicationEntry, standing: Publication | None) -> PublicationEntry:
+    """Return a proposal with its content, given the current revision."""
+    content = standing.content if standing else ()
+    return replace(entry, publication=with_content(entry.publication, content))
 
 
 def _count(parts: Mapping[Partition, Sequence[PartFile]]) -> int:

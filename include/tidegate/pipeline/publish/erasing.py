@@ -111,7 +111,7 @@ class StandingRows:
         """
         self.watch.check_newest_window()
         self.watch.check_partition(partition)
-        claim, _finished = self.finisher.claim_with_nothing_begun(partition, owner, now)
+        claim = self.finisher.claim_with_nothing_begun(partition, owner, now).claim
         try:
             with self.finisher.renewing(partition, claim):
                 standing = self.contents.standing(partition)

@@ -24,7 +24,12 @@ if TYPE_CHECKING:
     from tidegate.config import PipelineConfig
     from tidegate.errors import TidegateError
     from tidegate.ledger import Ledger
-    from tidegate.model.ledger_rows import KnownPartition, PartitionState, RevisionEntry
+    from tidegate.model.ledger_rows import (
+        KnownPartition,
+        PartitionState,
+        PipelineState,
+        RevisionEntry,
+    )
     from tidegate.model.message import Contribution
     from tidegate.model.partition import Partition
     from tidegate.model.publication import Approval, Override
@@ -64,14 +69,20 @@ class Evaluator:
         Returns:
             None if nothing is pending, or a person has to decide first.
         """
-        known = self.ledger.known_partition(partition)
-        return None if known is None else self.evaluate_known(known, now, waiting)
+        with self.ledger.reading_together():
+            known = self.ledger.known_partition(partition)
+            pipeline = self.ledger.pipeline.find()
+        return None if known is None else self.evaluate_known(known, pipeline, now, waiting)
 
     def evaluate_known(
-        self, known: KnownPartition, now: datetime, waiting: str | None = None
+        self,
+        known: KnownPartition,
+        pipeline: PipelineState | None,
+        now: datetime,
+        waiting: str | None = None,
     ) -> Evaluation | None:
         """Evaluate a partition of which all is known; see `evaluate`."""
-        found = self._judge(known, now, lambda: self._tide(now))
+        found = self._judge(known, now, lambda: self._tide(pipeline, now))
         if found is None or known.begun is not None or known.approved is not None:
             return found
         found = replace(found, waiting=waiting or found.waiting)
@@ -102,7 +113,7 @@ class Evaluator:
 
         The ledger is not asked for each of them.
         """
-        tide = self._tide(now)
+        tide = self._tide(self.ledger.pipeline.find(), now)
         found, news = {}, {}
         for item in known:
             state = item.state
@@ -125,7 +136,9 @@ class Evaluator:
         state = self.ledger.partitions.find(partition)
         if state is None or state.pending != "pending":
             return None
-        return self._found(state, replace(self._tide(now), is_final=True))
+        return self._found(
+            state, replace(self._tide(self.ledger.pipeline.find(), now), is_final=True)
+        )
 
     def _found(self, state: PartitionState, tide: Tide) -> Evaluation:
         counts = self.config.commit.counts
@@ -180,7 +193,7 @@ class Evaluator:
         state = self.ledger.partitions.find(partition)
         if state is None or state.pending != "pending":
             return
-        why = state.why or self._found(state, self._tide(now))
+        why = state.why or self._found(state, self._tide(self.ledger.pipeline.find(), now))
         if isinstance(failure, PolicyFailed):
             # The next publish goes on with the commit, so that nothing else decides (PC-A05).
             detail = f"policy '{failure.policy}' failed: {failure.problem}"
@@ -220,8 +233,8 @@ class Evaluator:
             raise NotCommittable(pipeline=self.config.name, partition=str(partition), why=why)
         return replace(override, overruled=why)
 
-    def _tide(self, now: datetime) -> Tide:
-        pipeline, said = self.ledger.pipeline.find(), self.config.event_time
+    def _tide(self, pipeline: PipelineState | None, now: datetime) -> Tide:
+        said = self.config.event_time
         step = pipeline.watermark_step if pipeline else None
         basis = self.config.watermark_basis
         return Tide(

@@ -32,13 +32,32 @@ if TYPE_CHECKING:
     from tidegate.ledger import Ledger
     from tidegate.ledger.holder import Life
     from tidegate.metastore.protocol import SparkCatalog
-    from tidegate.model.ledger_rows import Claim, PublicationEntry, RevisionEntry
+    from tidegate.model.ledger_rows import (
+        Claim,
+        KnownPartition,
+        PartitionState,
+        PipelineState,
+        PublicationEntry,
+        RevisionEntry,
+    )
     from tidegate.model.partition import Partition
     from tidegate.model.publication import CommitPlan
     from tidegate.pipeline.publish.content import Contents
     from tidegate.pipeline.state.behind import Watch
     from tidegate.pipeline.state.places import Roots
     from tidegate.storage import Storage
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """A claim of a partition without an unfinished commit, and what was read under it."""
+
+    claim: Claim
+    finished: Publication | None
+    """The publication that was finished last, if a predecessor had begun one."""
+    known: KnownPartition | None
+    """None: the ledger was replaced by one that does not know the partition."""
+    pipeline: PipelineState | None
 
 
 @dataclass(frozen=True)
@@ -60,18 +79,30 @@ class Finisher:
     catalog: SparkCatalog
     """Opens tables of Spark's catalog, for policies that ask it."""
 
-    def claim(self, partition: Partition, owner: str, now: datetime) -> Claim:
+    def claim(
+        self,
+        partition: Partition,
+        owner: str,
+        now: datetime,
+        found: PartitionState | None = None,
+    ) -> Claim:
         """Claim the partition; from a predecessor only if it is not moving files.
 
         A predecessor that is inside its lock continues undisturbed; one that has not entered it
         finds its claim gone.
+
+        Args:
+            partition: the partition.
+            owner: who claims it.
+            now: clock of the command.
+            found: the partition as it was read a moment ago; None: it is read here.
 
         Raises:
             ClaimHeld, PartitionBusy: another run is at work (Transient).
         """
         holder = Holder(owner, now, self.config.execute.claim_timeout, self.life_of)
         held = self.ledger.partitions
-        found = held.get(partition)
+        found = found or held.get(partition)
         if found.owner is None or not held.is_free(partition, holder):
             return held.claim(partition, holder, found)
         with self.storage.lock(layout.lock_file(self.roots.work, partition), owner):
@@ -83,18 +114,31 @@ class Finisher:
         return renewing_claim(self.ledger, partition, claim, timeout)
 
     def claim_with_nothing_begun(
-        self, partition: Partition, owner: str, now: datetime
-    ) -> tuple[Claim, Publication | None]:
+        self,
+        partition: Partition,
+        owner: str,
+        now: datetime,
+        found: PartitionState | None = None,
+    ) -> Claimed:
         """Claim the partition and finish every commit that was begun; recording ends a claim.
 
         A commit that misses a file is taken back instead, if new rows replaced that file.
 
-        Returns:
-            The claim, and the publication that was finished last.
+        Args:
+            partition: the partition.
+            owner: who claims it.
+            now: clock of the command.
+            found: the partition as it was read a moment ago; None: it is read here.
         """
-        claim = self.claim(partition, owner, now)
+        claim = self.claim(partition, owner, now, found)
         finished = None
-        while (begun := self.ledger.publications.unrecorded(partition)) is not None:
+        while True:
+            with self.ledger.reading_together():
+                known = self.ledger.known_partition(partition)
+                pipeline = self.ledger.pipeline.find()
+            begun = known.begun if known else None
+            if begun is None:
+                return Claimed(claim, finished, known, pipeline)
             try:
                 self.finish(partition, claim, owner, now)
             except (StagedFileMissing, UploadGone, FileLengthWrong, FileContentWrong):
@@ -104,7 +148,6 @@ class Finisher:
             else:
                 finished = self.contents.commit_plan(str(begun.commit_plan)).publication
             claim = self.claim(partition, owner, now)
-        return claim, finished
 
     def finish(
         self, partition: Partition, claim: Claim, owner: str, now: datetime, only: str | None = None

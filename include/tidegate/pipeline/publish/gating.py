@@ -29,12 +29,10 @@ if TYPE_CHECKING:
 
     from tidegate.config import PipelineConfig
     from tidegate.gate import SparkFrame
-    from tidegate.ledger import Ledger
     from tidegate.model.ledger_rows import PublicationEntry
     from tidegate.model.message import Contribution
-    from tidegate.model.partition import Partition
     from tidegate.model.publication import Verdict
-    from tidegate.pipeline.publish.content import Contents
+    from tidegate.pipeline.publish.content import Contents, Seen
     from tidegate.pipeline.state.places import Roots
     from tidegate.storage import Storage
 
@@ -58,22 +56,27 @@ class Gatekeeper:
 
     config: PipelineConfig
     roots: Roots
-    ledger: Ledger
     storage: Storage
     contents: Contents
     spark_frame: SparkFrame | None
 
     def judge(
-        self, partition: Partition, entry: PublicationEntry, now: datetime
+        self, entry: PublicationEntry, seen: Seen, now: datetime
     ) -> tuple[Verdict, Mapping[str, Any]]:
         """Judge the proposed revision: the suite's checks, and row rules that hold the partition.
 
         If the suite fails it, that verdict wins: nobody can approve it.
 
+        Args:
+            entry: the proposal.
+            seen: what it was made from, read under the claim.
+            now: clock of the run.
+
         Raises:
             ContentUnreadable: a file cannot be read.
         """
         publication = entry.publication
+        partition = publication.partition
         suite = load_suite(self.config.gate.suite) if self.config.gate else None
         # What was only sent is judged by nobody, and is whole once it is there (PC-F36).
         sent = {file for file in publication.adds if file.upload} if suite is None else set()
@@ -101,10 +104,8 @@ class Gatekeeper:
         slow = slowness(time.monotonic() - started, verdict.rows)
         if slow is not None and self.config.gate is not None:
             _log.warning("the suite %s took %s of %s", self.config.gate.suite, slow, partition)
-        standing = self.contents.standing(partition)
-        added = new_windows(publication, standing.contributions if standing else {})
-        known = self.ledger.contributions.to(partition)
-        news = [item for item in known if item.window in added]
+        added = new_windows(publication, seen.stood)
+        news = [item for item in seen.contributions if item.window in added]
         rules = (*_holding_rules(news, publication.rows), *self._late_rows(news))
         if rules:
             failed = verdict.outcome is Outcome.FAIL

@@ -22,25 +22,24 @@ from tidegate.errors import (
 from tidegate.model.publication import GateRecord, Outcome, Verdict
 from tidegate.model.run import Committed
 from tidegate.pipeline.publish.commit_plans import CommitPlans, writes_marker
+from tidegate.pipeline.publish.content import filled
 from tidegate.pipeline.publish.judged import failed_why
 from tidegate.pipeline.state.again import again_if
 from tidegate.pipeline.state.work import check_going_on
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from datetime import datetime
 
     from tidegate.config import PipelineConfig
     from tidegate.ledger import Ledger
-    from tidegate.model.ledger_rows import Claim, PartitionState, PublicationEntry
-    from tidegate.model.message import Contribution
+    from tidegate.model.ledger_rows import Claim, PublicationEntry
     from tidegate.model.partition import Partition
-    from tidegate.model.publication import CommitPlan, Override, Publication
+    from tidegate.model.publication import Approval, CommitPlan, Override, Publication
     from tidegate.pipeline.publish.compacting import Compactor
-    from tidegate.pipeline.publish.content import Contents
+    from tidegate.pipeline.publish.content import Contents, Seen
     from tidegate.pipeline.publish.evaluating import Evaluator
     from tidegate.pipeline.publish.expecting import Reviewer
-    from tidegate.pipeline.publish.finishing import Finisher
+    from tidegate.pipeline.publish.finishing import Claimed, Finisher
     from tidegate.pipeline.publish.gating import Gatekeeper
     from tidegate.pipeline.publish.late import LateRows
     from tidegate.pipeline.state.places import Roots
@@ -56,6 +55,18 @@ class Passed:
     committed: Committed | None = None
     stands: bool = False
     """Whether a predecessor's commit was finished, whatever follows it."""
+    approval: Approval | None = None
+    """Who approved what was committed; None if nobody did."""
+
+
+@dataclass(frozen=True)
+class Proposed:
+    """A proposal with its content, and what it was made from."""
+
+    entry: PublicationEntry
+    before: PublicationEntry | None
+    """The proposal before it."""
+    seen: Seen
 
 
 @dataclass(frozen=True)
@@ -82,26 +93,36 @@ class UnderClaim:
     """Held while rows are read: partitions that are published at once need no more memory than one
     after the other, and the library of the gate knows no threads."""
 
+    def seen(self, partition: Partition) -> Seen:
+        """Return what is known of a partition by now, for steps under a claim.
+
+        Raises:
+            PartitionNotFound: the ledger was replaced by one that does not know it.
+        """
+        known = self.ledger.known_partition(partition)
+        if known is None:
+            raise self.ledger.partitions.not_found(partition)
+        return self.contents.seen(known)
+
     def proposed(
         self,
         partition: Partition,
-        claim: Claim,
+        claimed: Claimed,
         now: datetime,
         override: Override | None,
         *,
         by_command: bool,
-    ) -> tuple[PublicationEntry, PublicationEntry | None] | None:
+    ) -> Proposed | None:
         """Compute and store the next revision.
 
         Returns:
-            The proposal with its content, and the one before it; None, and the claim ended, if
-            there is nothing to propose.
+            None, and the claim ended, if there is nothing to propose.
 
         Raises:
             NotCommittable: it is not due, and nobody overrides that; the claim ended.
         """
-        known = self.ledger.known_partition(partition)
-        looked = self.evaluator.evaluate_known(known, now) if known else None
+        claim, known, pipeline = claimed.claim, claimed.known, claimed.pipeline
+        looked = self.evaluator.evaluate_known(known, pipeline, now) if known else None
         if known is None or looked is None:
             self.ledger.partitions.release(partition, claim)
             return None
@@ -110,34 +131,35 @@ class UnderClaim:
         except NotCommittable:
             self.ledger.partitions.release(partition, claim)
             raise
+        seen = self.contents.seen(known)
         if known.approved is not None:
-            self._check_units(known.approved.publication, known.state, claim, now)
-            return self.contents.proposed(partition, known.approved.publication.digest), None
-        following = self._next_revision(known.state, claim, now)
+            self._check_units(known.approved.publication, seen, claim, now)
+            return Proposed(filled(known.approved, seen.published), None, seen)
+        following, seen = self._next_revision(seen, claim, now)
         if following is None:
             return None
         stored = self.ledger.publications.propose(following, claim, now, override)
-        return self.contents.proposed(partition, stored.publication.digest), known.proposed
+        return Proposed(filled(stored, seen.published), known.proposed, seen)
 
-    def passed(self, entry: PublicationEntry, claim: Claim, owner: str, now: datetime) -> Passed:
+    def passed(self, found: Proposed, claim: Claim, owner: str, now: datetime) -> Passed:
         """Gate and commit a proposal."""
-        partition, verdict = entry.publication.partition, entry.verdict
+        entry, number = found.entry, None
+        verdict = entry.verdict
         is_judged = verdict is None or not self.is_passed(entry)
         if is_judged or verdict is None:
-            verdict = self.judged(entry, claim, owner, now)
+            verdict, number = self.judged(entry, found.seen, claim, owner, now)
             if verdict.outcome is Outcome.FAIL:
                 return Passed(verdict)
-            entry = self.contents.proposed(partition, entry.publication.digest)
+            # What a person decided since is compared when the commit begins.
+            entry = replace(entry, verdict=verdict)
         if not self.is_passed(entry):
             return Passed(verdict)
         # A suite takes its time; without one, the files were examined a moment ago.
         with_files = not is_judged or self.config.gate is not None
-        made = self.committed(entry, claim, owner, now, with_files=with_files)
-        return Passed(verdict, made)
+        made = self.committed(entry, found.seen, claim, now, with_files=with_files, number=number)
+        return Passed(verdict, made, approval=entry.approval)
 
-    def _check_units(
-        self, approved: Publication, state: PartitionState, claim: Claim, now: datetime
-    ) -> None:
+    def _check_units(self, approved: Publication, seen: Seen, claim: Claim, now: datetime) -> None:
         """Make files of an approved revision again that were assembled for it and are gone.
 
         Raises:
@@ -146,7 +168,7 @@ class UnderClaim:
         partition = approved.partition
         if not self.contents.lacks_unit(approved):
             return
-        following = self._next_revision(state, claim, now)
+        following, _ = self._next_revision(seen, claim, now)
         if following is None or following.digest != approved.digest:
             self.ledger.partitions.release(partition, claim)
             raise UnitLost(pipeline=self.config.name, partition=str(partition))
@@ -154,18 +176,23 @@ class UnderClaim:
     def judged(
         self,
         entry: PublicationEntry,
+        seen: Seen,
         claim: Claim,
         owner: str,
         now: datetime,
         *,
         asks: bool = False,
-    ) -> Verdict:
-        """Check a proposal, and store the verdict; a hold or failure ends the claim."""
+    ) -> tuple[Verdict, int]:
+        """Check a proposal, and store the verdict; a hold or failure ends the claim.
+
+        Returns:
+            The verdict, and a number that is reserved for the commit.
+        """
         partition, publication = entry.publication.partition, entry.publication.digest
         # A lost file is reported with its window before an engine fails on it.
         self.finisher.examine(entry.publication, ())
         with self._reading_rows if self.config.gate else contextlib.nullcontext():
-            verdict, report = self.gatekeeper.judge(partition, entry, now)
+            verdict, report = self.gatekeeper.judge(entry, seen, now)
         # Before the verdict is known to others, who then look at what is held.
         if verdict.outcome is Outcome.HOLD:
             self.finisher.hold(entry.publication, owner)
@@ -176,7 +203,7 @@ class UnderClaim:
             why = failed_why(verdict, now, self.ledger.partitions.get(partition).why)
         if why is not None and verdict.outcome is Outcome.HOLD:
             held = replace(why, waiting=owner) if asks else why
-        number = self.ledger.publications.reserve(partition, claim)
+        number = self.ledger.publications.reserve(partition, claim, count=2)
         self.gatekeeper.keep(
             GateRecord(entry.publication, verdict, held, report, entry.override, number)
         )
@@ -189,28 +216,39 @@ class UnderClaim:
         if why is not None and verdict.outcome is Outcome.FAIL:
             self.ledger.partitions.record_why(partition, why)
             self.ledger.partitions.release(partition, claim)
-        return verdict
+        return verdict, number + 1
 
     def committed(
         self,
         entry: PublicationEntry,
+        seen: Seen,
         claim: Claim,
-        owner: str,
         now: datetime,
         *,
         with_files: bool = True,
+        number: int | None = None,
     ) -> Committed:
-        """Prepare a checked publication, and carry it out; recording it ends the claim."""
+        """Prepare a checked publication, and carry it out; recording it ends the claim.
+
+        Args:
+            entry: the publication.
+            seen: what it was made from, read under the claim.
+            claim: the caller's.
+            now: clock of the run.
+            with_files: False: its files were examined a moment ago.
+            number: one that is reserved for this commit; None: it is reserved here.
+        """
         # A prepared commit has to be finished: a lost file or an unknown policy is found before
         # that, while the file can still be corrected.
         policies = self.config.commit.policies
         self.finisher.examine(entry.publication, policies, with_files=with_files)
+        numbers = [] if number is None else [number]
         path, plan = again_if(
-            NumberPassed, functools.partial(self._prepare, entry, claim, owner, now)
+            NumberPassed, functools.partial(self._prepare, entry, seen, claim, now, numbers)
         )
         # Whoever begins to end or reset the pipeline after this takes the claim.
         check_going_on(self.roots, self.config.name, self.storage)
-        self.finisher.carry_out(path, plan, claim, owner, now)
+        self.finisher.carry_out(path, plan, claim, claim.owner, now)
         return self.made(entry.publication.partition, entry.publication.digest)
 
     def made(self, partition: Partition, publication: str) -> Committed:
@@ -235,52 +273,65 @@ class UnderClaim:
         )
 
     def _prepare(
-        self, entry: PublicationEntry, claim: Claim, owner: str, now: datetime
+        self,
+        entry: PublicationEntry,
+        seen: Seen,
+        claim: Claim,
+        now: datetime,
+        reserved: list[int],
     ) -> tuple[str, CommitPlan]:
         """Write a commit plan and begin the commit; return the plan's path, and the plan.
+
+        Numbers that are reserved are used up, each by one attempt.
 
         Raises:
             NumberPassed: something newer was recorded in the meantime (Transient).
         """
-        number = self.ledger.publications.reserve(entry.publication.partition, claim)
+        partition = entry.publication.partition
+        number = reserved.pop() if reserved else self.ledger.publications.reserve(partition, claim)
         plans = CommitPlans(self.config, self.roots, self.ledger, self.storage, self.contents)
-        path, plan = plans.write(entry, owner, now, number)
+        path, plan = plans.write(entry, seen, claim.owner, now, number)
         self.ledger.publications.prepare(entry, path, claim, number)
         return path, plan
 
     def _next_revision(
-        self, state: PartitionState, claim: Claim, now: datetime
-    ) -> Publication | None:
-        """Compute the next revision; None, and recorded, if the content would not change."""
+        self, seen: Seen, claim: Claim, now: datetime
+    ) -> tuple[Publication | None, Seen]:
+        """Compute the next revision; None, and recorded, if the content would not change.
+
+        Returns:
+            The revision, and what it was made from.
+        """
         with self._reading_rows if self._makes_files else contextlib.nullcontext():
-            return self._following(state, claim, now)
+            return self._following(seen, claim, now)
 
     @property
     def _makes_files(self) -> bool:
         target = self.config.target
         return target.write == "upsert" or target.compaction is not None
 
-    def _following(self, state: PartitionState, claim: Claim, now: datetime) -> Publication | None:
-        partition = state.partition
-        following, seen = self._worked_out(state, claim, now)
-        while following.is_empty and self._stands(partition, state.revision):
-            if self.ledger.partitions.note_standing(partition, claim, seen):
-                return None
-            following, seen = self._worked_out(state, claim, now)
-        return following
+    def _following(
+        self, seen: Seen, claim: Claim, now: datetime
+    ) -> tuple[Publication | None, Seen]:
+        partition = seen.state.partition
+        following, seen = self._worked_out(seen, claim, now)
+        while following.is_empty and self._stands(partition, seen.state.revision):
+            if self.ledger.partitions.note_standing(partition, claim, seen.contributions):
+                return None, seen
+            following, seen = self._worked_out(self._brought_since(seen), claim, now)
+        return following, seen
 
-    def _worked_out(
-        self, state: PartitionState, claim: Claim, now: datetime
-    ) -> tuple[Publication, Sequence[Contribution]]:
-        """Settle late rows; return the next revision, and the contributions it was made from."""
-        partition = state.partition
-        seen = self.ledger.contributions.to(partition)
-        while self.late.release(state, seen, now):
-            seen = self.ledger.contributions.to(partition)
-        standing = self.contents.standing(partition)
-        stood = standing.contributions if standing else {}
-        self.late.file(partition, seen, stood, claim, claim.owner)
-        return self.compactor.next_revision(partition, state, seen), seen
+    def _brought_since(self, seen: Seen) -> Seen:
+        """Read again what windows brought."""
+        return replace(seen, contributions=self.ledger.contributions.to(seen.state.partition))
+
+    def _worked_out(self, seen: Seen, claim: Claim, now: datetime) -> tuple[Publication, Seen]:
+        """Settle late rows; return the next revision, and what it was made from."""
+        partition = seen.state.partition
+        while self.late.release(seen.state, seen.contributions, now):
+            seen = self._brought_since(seen)
+        self.late.file(partition, seen.contributions, seen.stood, claim, claim.owner)
+        return self.compactor.next_revision(seen), seen
 
     def _stands(self, partition: Partition, revision: int) -> bool:
         """Return whether the content of a partition, which would not change, is published."""

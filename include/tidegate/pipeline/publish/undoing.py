@@ -106,7 +106,7 @@ class Undoer:
         """
         self.watch.check_newest_window()
         self.watch.check_partition(partition)
-        claim, _finished = self.finisher.claim_with_nothing_begun(partition, owner, now)
+        claim = self.finisher.claim_with_nothing_begun(partition, owner, now).claim
         try:
             following = self.next_revision(partition)
             if following.base_revision != revision:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
@@ -53,6 +54,7 @@ def _evaluator(
         pipeline=SimpleNamespace(find=lambda: None),
         known_partition=lambda _: None if pending is None else known,
         partitions=SimpleNamespace(record_why=record_why),
+        reading_together=contextlib.nullcontext,
     )
     return Evaluator(config, ledger)
 
