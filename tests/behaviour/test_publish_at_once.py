@@ -268,5 +268,5 @@ def test_ledger_is_asked_the_same_few_things_for_each_partition(tmp_path: Path) 
 
     writing = each["BEGIN IMMEDIATE"]
     assert writing <= 8
-    assert each["BEGIN"] <= 7
-    assert sum(each.values()) <= 66, each
+    assert each["BEGIN"] <= 6
+    assert sum(each.values()) <= 57, each

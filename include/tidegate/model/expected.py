@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from tidegate.model.wire import Value
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from tidegate.model.partition import Partition
+    from tidegate.model.watermark import Evaluation
 
 MISSING, FAILING = "missing", "failing"
 
@@ -57,6 +60,8 @@ class Review:
     """Expected partitions without rows that are now pending, and get a marker without files."""
     alarms: tuple[str, ...] = ()
     """What is told now, once, about expected partitions."""
+    looks: Mapping[Partition, Evaluation] = field(default_factory=dict)
+    """Whether each pending partition may be committed, or why not."""
 
     @property
     def is_silent(self) -> bool:

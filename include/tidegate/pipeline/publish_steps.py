@@ -219,9 +219,14 @@ class PublishSteps(PipelineParts):
         override: Override | None,
         *,
         by_command: bool,
+        looked: Evaluation | None = None,
     ) -> PublishOutcome:
-        """Publish a partition of a target whose owner was checked."""
-        looked = self._evaluator.evaluate(partition, now)
+        """Publish a partition of a target whose owner was checked.
+
+        `looked` is what a look at all partitions found of it; what it is published by is read once
+        it is claimed.
+        """
+        looked = looked or self._evaluator.evaluate(partition, now)
         if looked is None:
             # A person's declaration is stored with the revision that it leads to; here there is
             # none.
@@ -265,9 +270,21 @@ class PublishSteps(PipelineParts):
         if committed is not None:
             self._log_commit(committed, owner)
         gate = verdict.outcome if verdict.checks else None
-        # Even if rows arrived since, which wait for the next revision.
-        state = "committed" if committed is not None else None
-        return self._outcome(partition, None, gate=gate, state=state)
+        if committed is None:
+            return self._outcome(partition, None, gate=gate)
+        found = self.ledger.partitions.get(partition)
+        if found.pending != "none" or found.revision != committed.revision:
+            # Rows that arrived since wait for the next revision.
+            return self._outcome(partition, None, gate=gate, state="committed")
+        return PublishOutcome(
+            partition=partition,
+            state="committed",
+            revision=found.revision,
+            rows=found.rows,
+            why=found.why,
+            gate=gate,
+            approval=passed.approval,
+        )
 
     @keeping_ledger_open
     def compact(
@@ -300,8 +317,12 @@ class PublishSteps(PipelineParts):
     ) -> Iterator[PublishOutcome]:
         """Publish every pending partition, in order of partition time; see `publish_each`."""
         self.own(now)
-        self._reviewer.review(now)
-        yield from self._each(self.unpublished(), owner, now, one_by_one=one_by_one)
+        looks = self._reviewer.review(now).looks
+
+        def work(partition: Partition) -> PublishOutcome:
+            return self._tried(partition, owner, now, None, looked=looks.get(partition))
+
+        yield from side_by_side(work, self.unpublished(), self._at_once(one_by_one=one_by_one))
 
     def publish_final(
         self, owner: str, now: datetime, override: Override, *, one_by_one: bool = False
@@ -371,21 +392,6 @@ class PublishSteps(PipelineParts):
         outcome is asked for.
         """
         self.own(now)
-        yield from self._each(
-            partitions, owner, now, override, by_command=by_command, one_by_one=one_by_one
-        )
-
-    def _each(
-        self,
-        partitions: Iterable[Partition],
-        owner: str,
-        now: datetime,
-        override: Override | None = None,
-        *,
-        by_command: bool = False,
-        one_by_one: bool,
-    ) -> Iterator[PublishOutcome]:
-        """Publish partitions of a target whose owner was checked."""
 
         def work(partition: Partition) -> PublishOutcome:
             return self._tried(partition, owner, now, override, by_command=by_command)
@@ -409,10 +415,13 @@ class PublishSteps(PipelineParts):
         override: Override | None,
         *,
         by_command: bool = False,
+        looked: Evaluation | None = None,
     ) -> PublishOutcome:
         """Publish a partition; return the error, too, as what came of it."""
         try:
-            return self._published(partition, owner, now, override, by_command=by_command)
+            return self._published(
+                partition, owner, now, override, by_command=by_command, looked=looked
+            )
         except TidegateError as failure:
             said = naming(str(failure), self.config.name, partition)
             failed = self._outcome(partition, None, state="failed", error=said)

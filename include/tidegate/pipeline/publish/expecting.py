@@ -76,7 +76,7 @@ class Reviewer:
             alarms += self._failing(calendar, waiting, found, now)
         for alarm in alarms:
             _log.warning("%s: %s", self.config.name, alarm)
-        return Review(marked, tuple(alarms))
+        return Review(marked, tuple(alarms), found)
 
     def _end(self, calendar: Calendar, watermark: datetime | None) -> datetime | None:
         """Return a watermark that has passed every partition that comes before the last row."""
