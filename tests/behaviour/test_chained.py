@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 import random
 import re
 import shlex
@@ -19,7 +20,17 @@ import pytest
 
 from behaviour.test_erase import erase
 from behaviour.test_upsert import CHANGES, UPSERT, ChangingLake
-from small_lake import NOW, SmallLake, day, load, local, merged, publish
+from small_lake import (
+    NOW,
+    SmallLake,
+    day,
+    interval,
+    known,
+    load,
+    local,
+    merged,
+    publish,
+)
 from tidegate import read_committed
 from tidegate.errors import (
     MarkedFilesReplaced,
@@ -30,6 +41,7 @@ from tidegate.errors import (
 )
 from tidegate.model.publication import Approval
 from tidegate.model.run import Run
+from tidegate.source.files import walk
 from tidegate.target.compaction import CompactionRule
 
 if TYPE_CHECKING:
@@ -101,7 +113,11 @@ def told(refused: Exception) -> list[str]:
 
 
 def rows(lake: SmallLake) -> Counter[tuple[int, int]]:
-    found = read_committed(lake.target).to_table(columns=["id", "amount"])
+    dataset = read_committed(lake.target)
+    if "id" not in dataset.schema.names:
+        # No partition has a file.
+        return Counter()
+    found = dataset.to_table(columns=["id", "amount"])
     return Counter(zip(found["id"].to_pylist(), map(int, found["amount"].to_pylist()), strict=True))
 
 
@@ -250,3 +266,188 @@ def test_rebuild_finds_rows_that_were_joined_since_they_were_read(tmp_path: Path
     assert rows(chain.below) == rows(chain.above)
     assert chain.take() == []
     assert rows(chain.below) == rows(chain.above)
+
+
+def undo(lake: SmallLake) -> None:
+    opened = lake.pipeline()
+    opened.undo(day(1), opened.ledger.partitions.get(day(1)).revision, ADA, "cli", NOW)
+
+
+def replay(lake: SmallLake, window: int, filter: str) -> None:
+    """Read a window above again with another filter."""
+    opened = lake.pipeline(source={"read": {"filter": filter}})
+    opened.finish_load(opened.replay(window, Run("again", "cli"), NOW), NOW, local)
+    publish(opened)
+
+
+def undo_two(lake: SmallLake) -> None:
+    undo(lake)
+    undo(lake)
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        pytest.param(undo_two, id="undo"),
+        pytest.param(lambda lake: erase(lake.pipeline(), 3, 4), id="erase"),
+        pytest.param(lambda lake: replay(lake, 2, "amount = 1"), id="replay"),
+    ],
+)
+def test_rows_of_what_was_joined_are_found_under_the_names_that_were_read(
+    tmp_path: Path, act: Callable[[SmallLake], object]
+) -> None:
+    """The joined file was not read, and no plan names it."""
+    chain = Chain(plain(tmp_path / "up"), tmp_path / "below", BY_AMOUNT)
+    chain.bring({1: 2}, amount=1)
+    chain.bring({1: 2}, amount=2)
+    chain.take()
+    chain.above.pipeline().compact(day(1), RULE, "cli", NOW)
+    assert chain.take() == []
+
+    act(chain.above)
+
+    assert len(chain.take()) == 1
+    assert rows(chain.below) == rows(chain.above)
+
+
+def test_rows_that_were_read_from_a_joined_file_are_found_once_it_was_joined_again(
+    tmp_path: Path,
+) -> None:
+    target = {"partition_by": {"dt": "dt", "file": "_file_name"}}
+    source = {"metadata_columns": ["file.name"]}
+    chain = Chain(plain(tmp_path / "up"), tmp_path / "below", target, source=source)
+    for _ in range(2):
+        chain.bring({1: 1})
+        chain.bring({1: 1})
+        chain.above.pipeline().compact(day(1), RULE, "cli", NOW)
+        chain.take()
+
+    # Each row has the partition of the file that it stands in.
+    assert rows(chain.below) == rows(chain.above)
+    assert len(list(chain.below.target.glob("dt=*/*/*.parquet"))) == 1
+
+
+@pytest.mark.parametrize("beside", ["alone", "with others", "joined to others"])
+def test_file_that_comes_back_after_a_rebuild_without_it_is_read(
+    tmp_path: Path, beside: str
+) -> None:
+    chain = Chain(plain(tmp_path / "up"), tmp_path / "below", BY_DAY)
+    chain.bring({1: 2})
+    chain.bring({1: 2})
+    chain.take()
+    undo(chain.above)
+    assert chain.take() == ["SourceRewritten"]
+    assert rows(chain.below) == rows(chain.above)
+
+    opened = chain.above.pipeline()
+    opened.reopen(day(1), NOW)
+    if beside != "alone":
+        chain.above.commit({1: 1})
+        load(opened)
+    publish(opened)
+    if beside == "joined to others":
+        opened.compact(day(1), RULE, "cli", NOW)
+
+    assert chain.take() == ["MarkedFilesReplaced"]
+    assert rows(chain.below) == rows(chain.above)
+
+
+def test_file_that_has_a_part_of_the_joined_rows_stands_for_no_other(tmp_path: Path) -> None:
+    small = {"target": {"rolling": {"file_size": "1KiB"}, "row_group": {"rows": 40}}}
+    above = ChangingLake(tmp_path / "up", keys=merged(UPSERT, small))
+    chain = Chain(above, tmp_path / "below", BY_DAY)
+    chance = random.Random(1)
+    for start in (0, 150):
+        above.write({start + it: (1, chance.randrange(10**9)) for it in range(150)})
+        publish(above.loaded(source=CHANGES))
+    chain.take()
+    above.pipeline(source=CHANGES).compact(day(1), RULE, "cli", NOW)
+    chain.take()
+    assert len(list(above.target.rglob("*.parquet"))) > 2
+
+    above.write({2: (1, 99)})
+    publish(above.loaded(source=CHANGES))
+
+    assert chain.take() == ["MarkedFilesReplaced"]
+    assert rows(chain.below) == rows(above)
+
+
+@pytest.mark.parametrize("on_changed_file", ["fail", "ignore"])
+def test_listing_of_an_earlier_version_is_compared_alike(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_changed_file: str
+) -> None:
+    above = ChangingLake(tmp_path / "up", keys=UPSERT)
+    source = {"on_changed_file": on_changed_file}
+    chain = Chain(above, tmp_path / "below", BY_DAY, source=source, commit={"late_data": "reject"})
+    above.write({1: (1, 10), 2: (1, 20)})
+    publish(above.loaded(source=CHANGES))
+    with monkeypatch.context() as patched:
+        really = walk._listed
+        patched.setattr(walk, "_listed", lambda *said: really(*said)._replace(made_of=None))
+        chain.take()
+    chain.opened = chain.below.pipeline()
+
+    above.write({2: (1, 21)})
+    publish(above.loaded(source=CHANGES))
+
+    assert chain.take() == ["MarkedFilesReplaced"]
+    assert rows(chain.below) == rows(above)
+
+
+def test_partition_without_a_row_left_is_rebuilt_as_its_marker_stands(tmp_path: Path) -> None:
+    chain = Chain(plain(tmp_path / "up"), tmp_path / "below", BY_DAY)
+    chain.bring({1: 2})
+    chain.take()
+
+    replay(chain.above, 1, "amount = 7")
+
+    assert chain.take() == ["SourceRewritten"]
+    assert rows(chain.below) == rows(chain.above) == Counter()
+
+
+def test_overwriting_reader_is_told_to_begin_again(tmp_path: Path) -> None:
+    chain = Chain(
+        plain(tmp_path / "up"), tmp_path / "below", merged(BY_DAY, {"write": "overwrite"})
+    )
+    chain.bring({1: 2})
+    chain.take()
+    chain.bring({1: 2})
+    chain.above.pipeline().compact(day(1), RULE, "cli", NOW)
+
+    with pytest.raises(MarkedFilesReplaced) as refused:
+        load(chain.opened)
+
+    assert "run `tidegate reset orders`, after which" in str(refused.value)
+    assert "said below" not in str(refused.value)
+    chain.opened.finish_load(chain.opened.reset(Run("reset", "cli"), NOW), NOW, local)
+    publish(chain.opened)
+    assert rows(chain.below) == rows(chain.above)
+
+
+def test_interval_before_a_revision_that_a_rebuild_took_in_has_nothing_to_read(
+    tmp_path: Path,
+) -> None:
+    above = ChangingLake(tmp_path / "up", keys=merged(UPSERT, {"target": {"layout": "revisions"}}))
+    chain = Chain(above, tmp_path / "below", BY_DAY)
+
+    def bring(rows: dict[int, tuple[int, int]], staged: float, marked: float) -> None:
+        above.write(rows)
+        publish(above.loaded(source=CHANGES))
+        newest = max(above.target.glob("dt=*/_revisions/*"))
+        for path in newest.iterdir():
+            moment = known(marked if path.name == "_SUCCESS" else staged).timestamp()
+            os.utime(path, (moment, moment))
+
+    bring({1: (1, 10), 2: (1, 20)}, 0.4, 0.5)
+    load(chain.opened, interval(1))
+    bring({2: (1, 21)}, 1.4, 1.5)
+    bring({3: (1, 30)}, 1.6, 3.5)
+    with pytest.raises(MarkedFilesReplaced) as refused:
+        load(chain.opened, interval(2))
+    chain.rebuild(*told(refused.value))
+    publish(chain.opened)
+    assert rows(chain.below) == Counter([(1, 10), (2, 21), (3, 30)])
+
+    assert load(chain.opened, interval(2)).windows == ()
+    assert load(chain.opened, interval(3, 2)).windows == ()
+    assert rows(chain.below) == rows(above)

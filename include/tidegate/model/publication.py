@@ -121,6 +121,8 @@ class PublishedFile(StagedFile):
     """The files that were joined to it, where they are now; empty: it is as it was staged."""
     joins: tuple[str, ...] = field(default=(), metadata={SPARSE: True})
     """Names of the files of the partition that it stands for, if their rows are all it has."""
+    is_part: bool = field(default=False, metadata={SPARSE: True})
+    """Whether other files have some of the rows of what was joined to it."""
 
     @classmethod
     def of(cls, part: PartFile, window: int, plan_digest: str, staged: str) -> PublishedFile:
@@ -143,7 +145,12 @@ class PublishedFile(StagedFile):
 
     @property
     def joined(self) -> tuple[str, ...]:
-        """Names of the files that were joined to it, as far back as known; empty: none were."""
+        """Names of the files whose rows it has, all of them, as far back as known.
+
+        Empty if none were joined to it, or if they became several files together.
+        """
+        if self.is_part:
+            return ()
         return tuple(part.name for part in self.made_of) or self.joins
 
 

@@ -185,7 +185,8 @@ class HistoryChanged(TerminalError):
     template = (
         "{source}: {path} arrived in the interval {interval}, as {expected}, found {found}. "
         "Nothing was taken. Restore it as it was, including its modification time, and run again. "
-        "If that is not possible, backfill intervals in which it did not arrive."
+        "If that is not possible, backfill intervals in which it did not arrive, or read all that "
+        "stands of some partitions with `tidegate rebuild PIPELINE PARTITION`."
     )
 
 

@@ -172,10 +172,10 @@ class MarkedFilesReplaced(SourceChanged):
     """Files that were taken in, whose rows these have or may have."""
     remedy: str
     template = (
-        "{source}: markers list {files} in the place of files that were taken in ({replaced}): "
-        "they were joined, merged or written anew, and neither reading nor leaving out {path} "
-        "would take each row once. To publish the source as it is now, run {remedy}. Afterwards "
-        "`tidegate load PIPELINE` goes on."
+        "{source}: markers list {files}, with rows of files that were taken in, or in their place "
+        "({replaced}): they were joined, merged, written anew or taken back, and neither reading "
+        "nor leaving out {path} would take each row once. To publish the source as it is now, run "
+        "{remedy}. Afterwards `tidegate load PIPELINE` goes on."
     )
 
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidegate.errors import RebuildTooNarrow, SourceChanged, TidegateError
+from tidegate.errors import MarkedFilesReplaced, RebuildTooNarrow, SourceChanged, TidegateError
 from tidegate.errors.commands import command
 from tidegate.pipeline.load.rebuilding import rebuild_of
 from tidegate.pipeline.load.row_partitions import deciding_columns, partitions_of_rows
@@ -58,16 +58,28 @@ class ChangedRows:
             with suppress(TidegateError):
                 concerned |= self._now(changed)
             known = [state.partition for state in self.ledger.partitions.all()]
-            raise refused.with_remedy(self._remedy(changed, concerned, known)) from refused
+            may_stay = not isinstance(refused, MarkedFilesReplaced)
+            remedy = self._remedy(changed, concerned, known, may_stay=may_stay)
+            raise refused.with_remedy(remedy) from refused
 
     def _remedy(
-        self, changed: ChangedFiles, concerned: AbstractSet[Partition], known: Sequence[Partition]
+        self,
+        changed: ChangedFiles,
+        concerned: AbstractSet[Partition],
+        known: Sequence[Partition],
+        *,
+        may_stay: bool,
     ) -> str:
         if self.config.target.write == "overwrite":
-            return (
+            anew = (
                 f"`{command('reset', self.ledger.name)}`, after which each partition has the rows "
-                "of all files together; or bring the rows of now in another file, whose window "
-                "replaces their partitions, and let those of before stay as said below"
+                "of all files together"
+            )
+            if not may_stay:
+                return anew
+            return (
+                f"{anew}; or bring the rows of now in another file, whose window replaces their "
+                "partitions, and let those of before stay as said below"
             )
         them = f"these {len(changed.paths)} files" if len(changed.paths) > 1 else "it"
         if not concerned and not known:

@@ -145,11 +145,11 @@ class Compactor:
         retired = layout.retired_part(self.contents.roots.work, partition, following.revision, "")
         retired = layout.relative_to_work(self.contents.roots.work, retired)
         stood = {file.name for file in standing}
-        made_of = tuple(
-            part
+        made_of = {
+            part.name: part
             for file in files
             for part in ingredients([file], retired if file.name in stood else None)
-        )
+        }
         unit_digest = digest(
             {
                 "partition": partition.path,
@@ -165,10 +165,11 @@ class Compactor:
                 self.units.published(partition, unit_digest, part, windows[-1]),
                 # What was merged by key is made anew from changes, never from these files.
                 merged=windows if is_merged else (),
-                made_of=() if is_merged else made_of,
+                made_of=() if is_merged else tuple(made_of.values()),
                 joins=tuple(file.name for file in files)
                 if stood.issuperset(file.name for file in files)
                 else (),
+                is_part=len(made) > 1 or any(file.is_part for file in files),
             )
             for part in made
         )

@@ -179,14 +179,18 @@ class Folder:
         return change
 
     def _refuse_replacing(self, change: ListingDifference) -> None:
-        if change.replacing:
-            first, *others = change.replacing
+        found = change.replacing
+        if self.refuses_changes:
+            # A rebuild took their rows out when they were gone. Others may have the names of old.
+            found += tuple(file for file in change.returned if file.made_of is not None)
+        if found:
+            first, *others = found
             raise MarkedFilesReplaced(
                 source=self.root,
                 path=first.path,
                 others=tuple(file.path for file in others),
-                files=first_few([file.path for file in change.replacing]),
-                replaced=first_few(sorted(change.replaced)),
+                files=first_few([file.path for file in found]),
+                replaced=first_few(sorted(change.replaced or change.aliases)),
                 remedy=_REBUILD,
             )
 

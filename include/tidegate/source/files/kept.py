@@ -72,10 +72,8 @@ class KeptListings:
         narrow = _narrowed(pin, columns)
         standing = [now for _, now in change.disturbed if now is not None]
         standing += [*change.returned, *change.replacing]
-        paths = [file.path for file, _ in change.disturbed]
-        paths += [*(file.path for file in change.returned), *change.replaced]
         return ChangedFiles(
-            paths=frozenset(f"{self._folder.root}/{path}" for path in paths),
+            paths=frozenset(f"{self._folder.root}/{path}" for path in change.aliases),
             said=first_few(change.named),
             standing=self._slicing.pieces(narrow, standing),
             pin=narrow,

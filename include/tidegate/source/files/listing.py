@@ -106,6 +106,10 @@ class Listing:
     """Files as last seen, sorted by path; those that come back are not new (PC-R07)."""
     unmarked: frozenset[str] = frozenset()
     """Directories whose files wait for a marker; not stored (PC-R09)."""
+    later: frozenset[str] = frozenset()
+    """Paths of files of revisions that do not count yet; not stored."""
+    is_marked: bool = False
+    """Whether a marker of Tidegate stands; not stored."""
 
     @property
     def entries(self) -> list[list[Any]]:
@@ -140,13 +144,18 @@ class Listing:
     def keeping(self, before: Listing) -> Listing:
         """Return the listing with the files of an earlier one that stand in unmarked directories.
 
-        They were complete once, and are neither gone nor changed while a commit is under way.
+        They were complete once, and are neither gone nor changed while a commit is under way. Nor
+        are those of a revision that was taken in and is later than the one that is listed.
         """
         known = {file.path for file in self.files}
+        ahead = {file.folder for file in before.files if file.path in self.later - known}
+        files = [file for file in self.files if file.folder not in ahead]
         kept = (
-            file for file in before.files if file.path not in known and file.folder in self.unmarked
+            file
+            for file in before.files
+            if file.folder in ahead or (file.path not in known and file.folder in self.unmarked)
         )
-        return replace(self, files=tuple(sorted((*self.files, *kept))))
+        return replace(self, files=tuple(sorted((*files, *kept))))
 
     def has_content_of(self, other: Listing) -> bool:
         """Return whether two listings have the same files, whatever their times."""
@@ -157,6 +166,12 @@ class Listing:
         standing = {file.path for file in self.files}
         gone = (file for path, file in before.known.items() if path not in standing)
         return replace(self, gone=tuple(sorted(gone)))
+
+    @property
+    def lost(self) -> tuple[ListedFile, ...]:
+        """The files that are gone and whose rows stand in no other."""
+        stand = _Rows.of(self.files)
+        return tuple(file for file in self.gone if not stand.have(file))
 
     def head(self, number: int, taken_at: datetime) -> ListingHead:
         """Number the listing."""
@@ -175,7 +190,9 @@ class ListingDifference:
     replacing: tuple[ListedFile, ...] = ()
     """New files that came in the place of known ones: some of their rows were read (PC-R09)."""
     replaced: frozenset[str] = frozenset()
-    """Paths of the known files whose rows these have, or may have."""
+    """All paths under which rows may have been read that these have."""
+    aliases: frozenset[str] = frozenset()
+    """All paths under which rows may have been read of files that are not as they were."""
 
     @property
     def named(self) -> list[str]:
@@ -188,7 +205,7 @@ class ListingDifference:
     def unsettled(self) -> ListingDifference:
         """What neither can be read as new nor may be ignored: old rows beside new (PC-R09)."""
         disturbed = tuple(item for item in self.disturbed if item[0].path in self.replaced)
-        return replace(self, added=(), disturbed=disturbed, returned=())
+        return replace(self, added=(), disturbed=disturbed, returned=(), aliases=self.replaced)
 
 
 def came_before(listing: Listing, until: datetime, known: Collection[str]) -> Listing:
@@ -258,7 +275,7 @@ def difference(before: Listing | None, after: Listing) -> ListingDifference:
     before = before or Listing(())
     known, now = before.known, {file.path: file for file in after.files}
     disturbed = tuple(_disturbed(before, now, _Rows.of(after.files)))
-    left = {it.folder for it, found in disturbed if found is None and it.made_of is not None}
+    left = {file.folder for file, found in disturbed if found is None}
     stood, taken = _Rows.of(before.files), _Rows.of(known.values())
     back = [file for file in before.gone if file.path in now and now[file.path].is_same(file)]
     added: list[ListedFile] = []
@@ -277,9 +294,24 @@ def difference(before: Listing | None, after: Listing) -> ListingDifference:
     places = {file.folder for file in replacing}
     replaced.update(file.path for file, _ in disturbed if file.folder in places)
     returned = tuple(file for file in back if not stood.have(file))
-    return ListingDifference(
-        tuple(added), disturbed, returned, tuple(replacing), frozenset(replaced)
+    concerned = {file.path for file, _ in disturbed}.union(
+        *({file.path, *file.parts} for file in returned)
     )
+    instead = _aliases(replaced, known.values())
+    aliases = instead | _aliases(concerned, known.values())
+    return ListingDifference(tuple(added), disturbed, returned, tuple(replacing), instead, aliases)
+
+
+def _aliases(paths: set[str], known: Collection[ListedFile]) -> frozenset[str]:
+    """Add what files were joined to, and what was joined to them, however often."""
+    joined = [{file.path, *file.parts} for file in known if file.made_of]
+    found, count = set(paths), -1
+    while count < len(found):
+        count = len(found)
+        for names in joined:
+            if not found.isdisjoint(names):
+                found |= names
+    return frozenset(found)
 
 
 @dataclass(frozen=True)

@@ -216,7 +216,7 @@ class ListingSlicing:
         self, window: InstantRange, change: ListingDifference, pruned: int, *, whole: bool
     ) -> tuple[str, ...]:
         skipped = self._folder.store.head(window.end_inclusive, self._folder.root).skipped
-        gone = self._folder.listing(window.end_inclusive).gone if whole else ()
+        gone = self._folder.listing(window.end_inclusive).lost if whole else ()
         notes: list[str] = []
         start = window.start_exclusive
         if whole and start is not None:

@@ -145,8 +145,8 @@ class ListingTimeline:
         standing = self._folder.look_at(taken)
         if standing.has_content_of(taken):
             return self.at(pin, checkpoint)
-        # A folder with other files is there: what was taken in was replaced by them.
-        if not self._folder.head(pin).files:
+        # A folder with other files or with a marker is there: what was taken in was replaced.
+        if not self._folder.head(pin).files and not standing.is_marked:
             self._refuse_emptied(taken, standing)
         head = self._folder.store.record(
             standing,

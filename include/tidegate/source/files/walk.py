@@ -35,7 +35,7 @@ from tidegate.source.files.tables import (
 from tidegate.storage import is_object, nanoseconds
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from datetime import datetime
 
     from tidegate.config import FilesSourceConfig
@@ -59,6 +59,10 @@ class _Walk:
     """Markers of this time or later do not stand yet."""
     unmarked: list[str] = field(default_factory=list)
     """Directories with files that are not read, because no marker stands."""
+    later: list[str] = field(default_factory=list)
+    """Paths of files that markers list that do not count yet."""
+    is_marked: bool = False
+    """Whether a marker of Tidegate was found."""
     files: list[ListedFile] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     tables: dict[str, str] = field(default_factory=dict)
@@ -135,6 +139,7 @@ class _Walk:
             inside = home.removeprefix(self.root).lstrip("/")
             _, listed, entries = self._marked(inside, is_complete=False)
             if listed is None:
+                self.later += (f"{folder}/{name}".lstrip("/") for name in self._listed_later(home))
                 continue
             for entry in entries:
                 path = f"{folder}/{entry.name}".lstrip("/")
@@ -144,6 +149,18 @@ class _Walk:
             return
         if homes:
             self.unmarked.append(folder)
+
+    def _listed_later(self, home: str) -> Iterable[str]:
+        """Return the files of a revision whose marker stands, but does not count yet."""
+        if self.until is None:
+            return ()
+        marker = f"{home}/{self.marker}"
+        try:
+            file, _ = self.storage.open_with_details(marker)
+        except FileNotFoundError:
+            return ()
+        with file:
+            return marked_files(marker, bytes(file.read())) or ()
 
     def _marked(
         self, folder: str, *, is_complete: bool
@@ -170,6 +187,7 @@ class _Walk:
         listed = marked_files(marker, content)
         if listed is None:
             return True, None, entries
+        self.is_marked = True
         if _wrong(listed, entries):
             # A commit may have come between the marker and what was listed.
             self.view.look_again(folder)
@@ -301,4 +319,6 @@ def list_directory(
         tuple(sorted(walk.files)),
         tuple(sorted(set(walk.skipped))),
         unmarked=frozenset(walk.unmarked),
+        later=frozenset(walk.later),
+        is_marked=walk.is_marked,
     )
