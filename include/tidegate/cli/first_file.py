@@ -74,7 +74,8 @@ def draft_pipeline(table: str, now: datetime, *, name: str | None, target: str |
 
 def _target(name: str, given: str | None, sources: Sequence[str]) -> str:
     """Return where to publish: the given path, or the current directory, or beside the source."""
-    target = str(Path(given or f"published/{name}").absolute())
+    target = given or f"published/{name}"
+    target = target if "://" in target else str(Path(target).absolute())
     known = {"target.path": target, "target.work": work_beside(target)}
     try:
         refuse_overlap_of(name, known, sources)

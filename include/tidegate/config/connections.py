@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from tidegate.errors import SecretMissing
+from tidegate.errors import ConnectionUnreadable, SecretMissing
 
 _PREFIX = "AIRFLOW_CONN_"
 
@@ -51,7 +51,8 @@ def airflow_connection(name: str, key: str) -> Connection:
         key: of the pipeline file that has it, for the error.
 
     Raises:
-        SecretMissing: there is none, or its variable cannot be read.
+        SecretMissing: there is none.
+        ConnectionUnreadable: its variable cannot be read as one.
     """
     for asker in _askers:
         found = asker(name)
@@ -59,9 +60,11 @@ def airflow_connection(name: str, key: str) -> Connection:
             return found
     variable = f"{_PREFIX}{name.upper()}"
     text = os.environ.get(variable)
-    read = _read(text) if text is not None else None
+    read = _read(text) if text else None
     if read is None and name in _lent:
         return _lent[name]
+    if read is None and text:
+        raise ConnectionUnreadable(name=variable, key=key)
     if read is None:
         raise SecretMissing(name=variable, key=key, host=socket.gethostname(), process=os.getpid())
     return read
@@ -77,7 +80,8 @@ def _read(text: str) -> Connection | None:
             return None
         return Connection(raw.get("login"), raw.get("password"), dict(extra))
     place = urlsplit(text)
-    if not place.scheme:
+    # A slash in a secret ends the part that has login and password.
+    if not place.scheme or "@" in place.path:
         return None
     extra = dict(parse_qsl(place.query))
     if "__extra__" in extra:

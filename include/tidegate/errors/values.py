@@ -92,6 +92,18 @@ class SecretMissing(TerminalError):
     )
 
 
+class ConnectionUnreadable(TerminalError):
+    """A variable that has a connection of Airflow cannot be read as one."""
+
+    name: str
+    key: str
+    template = (
+        "`{key}`: the environment variable {name} is set, but is neither JSON nor a URI of a "
+        'connection. Write it as Airflow does: `{{"conn_type": …}}`, or `aws://LOGIN:PASSWORD@/…` '
+        "with `/`, `+`, `@` and `:` of login and password as %2F, %2B, %40 and %3A."
+    )
+
+
 class PartitionPathInvalid(TerminalError):
     """A directory at a partition level does not match the declared keys (PC-P05)."""
 

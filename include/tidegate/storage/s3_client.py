@@ -53,6 +53,10 @@ _ATTEMPTS = 6
 _CONNECT_SECONDS = 10
 _READ_SECONDS = 60
 _CONNECTIONS = 32
+_NO_USER = (
+    "the endpoint has a user or a password in its address; they belong to `access_key` and "
+    "`secret_key`"
+)
 _KEYS = ("endpoint", "region", "profile", "access_key", "secret_key", "session_token")
 
 
@@ -92,6 +96,8 @@ class S3Options:
 
         Raises:
             SecretMissing: a variable is not set, or there is no such connection.
+        ConnectionUnreadable: the connection's variable cannot be read.
+        StoreOptionWrong: the endpoint has credentials in it, which errors would show.
         """
         given = {
             name: resolve_secret(text, f"s3.{name}")
@@ -110,6 +116,8 @@ class S3Options:
                 "profile": extra.get("profile_name"),
             }
             given = {**{key: text for key, text in told.items() if text}, **given}
+        if "@" in given.get("endpoint", ""):
+            raise StoreOptionWrong(problem=_NO_USER)
         return replace(S3Options(), **given)
 
 

@@ -103,3 +103,13 @@ def test_draft_for_a_folder_that_spark_partitioned_reads_the_columns_of_its_path
     ]
     assert source.default_partition_name == "__HIVE_DEFAULT_PARTITION__"
     assert draft.event_time == "ordered_at"
+
+
+def test_draft_publishes_to_the_store_that_it_is_given(tmp_path: Path) -> None:
+    pq.write_table(pa.table({"id": [1]}), tmp_path / "a.parquet")
+
+    draft = draft_pipeline(str(tmp_path), NOW, target="s3://lake/published/orders")
+
+    file = tmp_path / "pipeline.yaml"
+    file.write_text(draft.text)
+    assert load_pipeline(file).target.path == draft.target == "s3://lake/published/orders"

@@ -11,7 +11,7 @@ from tidegate.config.connections import (
     ask_airflow,
     lend_connection,
 )
-from tidegate.errors import SecretMissing
+from tidegate.errors import ConnectionUnreadable, SecretMissing, StoreOptionWrong
 from tidegate.storage import S3Options
 
 URI = "aws://the%2Fkey:the%2Bsecret@/?region_name=eu&endpoint_url=http%3A%2F%2Fstore%3A9"
@@ -39,7 +39,7 @@ def test_connection_gives_what_the_section_does_not_say(
     assert found == S3Options("http://store:9", "us", None, "the/key", "the+secret")
 
 
-@pytest.mark.parametrize("text", [None, "", "{", "no uri", '{"extra": "{"}', "aws://?__extra__={"])
+@pytest.mark.parametrize("text", [None, ""])
 def test_connection_that_cannot_be_found_is_named(
     text: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -48,6 +48,38 @@ def test_connection_that_cannot_be_found_is_named(
 
     with pytest.raises(SecretMissing, match="AIRFLOW_CONN_LAKE"):
         airflow_connection("lake", "s3.connection")
+
+
+@pytest.mark.follows("ConnectionUnreadable")
+@pytest.mark.parametrize(
+    "text",
+    ["{", "no uri", '{"extra": "{"}', "aws://?__extra__={", "aws://the/key:the+secret@/?region=eu"],
+)
+def test_connection_that_cannot_be_read_is_told_from_one_that_is_not_there(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_LAKE", text)
+
+    with pytest.raises(ConnectionUnreadable, match="AIRFLOW_CONN_LAKE is set, but") as refused:
+        airflow_connection("lake", "s3.connection")
+
+    assert "the+secret" not in str(refused.value)
+    monkeypatch.setenv("AIRFLOW_CONN_LAKE", URI)
+    assert airflow_connection("lake", "s3.connection").password == "the+secret"
+
+
+@pytest.mark.parametrize("by", ["variable", "connection"])
+def test_endpoint_with_a_password_is_refused_before_an_error_shows_it(
+    by: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ENDPOINT", "http://user:the-secret@store:9")
+    monkeypatch.setenv("AIRFLOW_CONN_LAKE", '{"extra": {"endpoint_url": "http://u:the-secret@s"}}')
+    said = S3Options("${env:ENDPOINT}") if by == "variable" else S3Options(connection="lake")
+
+    with pytest.raises(StoreOptionWrong, match="a user or a password in its address") as refused:
+        said.resolved()
+
+    assert "the-secret" not in str(refused.value)
 
 
 def test_airflow_is_asked_first(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -138,6 +138,7 @@ class TableCommits:
         """Check what `bring` refuses, before anything is changed; raises as `bring`."""
         table = self.address.load()
         if table is None:
+            self.address.check_namespace()
             return
         self.shape.check(self.address, table)
         if change.columns is not None:
