@@ -37,7 +37,6 @@ REASONS = {
         "tidegate/storage/protocol",
     ),
     "the verbs of every store, on real ones: tests/unit/storage/test_verbs.py": (
-        "tidegate/storage/arrow",
         "tidegate/storage/details",
         "tidegate/storage/placed",
         "tidegate/storage/s3",

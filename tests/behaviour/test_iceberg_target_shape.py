@@ -212,6 +212,8 @@ def test_namespace_that_is_not_there_is_named(lake: LakeToLake) -> None:
     with pytest.raises(TableNamespaceMissing, match="'new'"):
         lake.pipeline(**keys).publish(day(1), "cli", NOW)
 
+    # Nothing was begun.
+    assert not list(lake.target.rglob("part-*"))
     assert told.outcome == "problem"
     assert "expected the namespace 'new' in its catalog, found none" in told.found
     assert "`CREATE NAMESPACE new`" in told.remedy
@@ -293,3 +295,72 @@ def test_keys_of_other_types_are_typed_in_the_table(lake: LakeToLake, tmp_path: 
     ]
     assert isinstance(lake.shop.schema().find_field("store").field_type, IntegerType)
     assert list(lake.pipeline(**keys).findings()) == []
+
+
+@pytest.mark.parametrize("change", ["rename", "drop"])
+def test_column_that_another_writer_took_away_is_not_given_back(
+    lake: LakeToLake, change: str
+) -> None:
+    """It would take the name from rows that stand, or show what was deleted with it."""
+    ids = loaded(lake)
+    publish(lake.pipeline())
+    with lake.shop.update_schema() as update:
+        if change == "rename":
+            update.rename_column("amount", "total")
+        else:
+            update.delete_column("amount")
+    before = lake.shop.scan().to_arrow()
+    late = lake.commit({1: 1})
+    load(lake.pipeline())
+
+    assert checked(lake).outcome == "problem"
+    with pytest.raises(TargetTableDiffers, match="none any more: it was renamed or dropped"):
+        lake.pipeline().publish(day(1), "cli", NOW)
+
+    assert lake.shop.scan().to_arrow() == before
+    with lake.shop.update_schema(allow_incompatible_changes=True) as update:
+        if change == "rename":
+            update.rename_column("total", "amount")
+    if change == "rename":
+        publish(lake.pipeline())
+        assert set(lake.shop.scan().to_arrow()["amount"].to_pylist()) == {1}
+        assert lake.rows()[FIRST] == [*ids[:3], *late]
+
+
+def test_column_that_differs_by_case_is_not_added_beside_it(lake: LakeToLake) -> None:
+    make(lake, COLUMNS.set(0, pa.field("ID", pa.int64())))
+    loaded(lake)
+
+    assert checked(lake).outcome == "problem"
+    with pytest.raises(TargetTableDiffers, match="a column 'id', found one named 'ID'"):
+        lake.pipeline().publish(day(1), "cli", NOW)
+
+
+def test_mapping_that_lacks_a_column_is_refused_before_nobody_can_read_it(
+    lake: LakeToLake,
+) -> None:
+    make(lake)
+    loaded(lake)
+    mapping = '[{"field-id": 1, "names": ["id"]}, {"field-id": 2, "names": ["at"]}]'
+    with lake.shop.transaction() as change:
+        change.set_properties({"schema.name-mapping.default": mapping})
+
+    assert checked(lake).outcome == "problem"
+    with pytest.raises(TargetTableDiffers, match="found none of amount"):
+        lake.pipeline().publish(day(1), "cli", NOW)
+
+    with lake.shop.transaction() as change:
+        change.remove_properties("schema.name-mapping.default")
+    publish(lake.pipeline())
+    assert lake.rows()[FIRST] == [1, 2, 3]
+
+
+def test_key_that_was_renamed_is_told_by_every_command(lake: LakeToLake) -> None:
+    loaded(lake)
+    publish(lake.pipeline())
+    with lake.shop.update_schema() as update:
+        update.rename_column("dt", "day")
+
+    assert checked(lake).outcome == "problem"
+    (found,) = lake.pipeline().findings()
+    assert "partition key 'dt': expected a column of that name" in str(found)

@@ -88,7 +88,8 @@ def later(*names: str) -> dict[str, str]:
 _NEARLY_STORE = re.compile(r"s3[an]?(:|//)")
 """How an address of objects begins that misses a character, and would be that of a directory."""
 
-_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+# Some were made before capitals and `_` were refused, and stores of others may still make them.
+_BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,253}[A-Za-z0-9]")
 
 
 def _not_negative(duration: timedelta) -> timedelta:

@@ -44,7 +44,17 @@ class PublishedTableMissing(TerminalError):
     )
 
 
-def tables_below(root: str, folders: Sequence[str]) -> PublishedTableMissing:
+class PublishedTablesBelow(PublishedTableMissing):
+    """A folder is to be read as one published table, and has others below it."""
+
+    template = (
+        "{root}: expected the folder of a published table, found one with other tables below: "
+        "{found}. Name the folder of one of them: `source.path` of a pipeline, or the path that is "
+        "read."
+    )
+
+
+def tables_below(root: str, folders: Sequence[str]) -> PublishedTablesBelow:
     """Return the error for a folder that is read as one table, and has others below it.
 
     Args:
@@ -52,9 +62,7 @@ def tables_below(root: str, folders: Sequence[str]) -> PublishedTableMissing:
         folders: those of the tables, in order, one at least.
     """
     more = f" and {len(folders) - 1} more" if len(folders) > 1 else ""
-    return PublishedTableMissing(
-        root=root, found=f"one with other tables below: {folders[0]}{more}"
-    )
+    return PublishedTablesBelow(root=root, found=f"{folders[0]}{more}")
 
 
 class MarkerMissing(TransientError):

@@ -99,7 +99,8 @@ class ConnectionUnreadable(TerminalError):
     key: str
     template = (
         "`{key}`: the environment variable {name} is set, but is neither JSON nor a URI of a "
-        'connection. Write it as Airflow does: `{{"conn_type": …}}`, or `aws://LOGIN:PASSWORD@/…` '
+        'connection. Set it as Airflow does: `{{"conn_type": …}}`, or '
+        "`aws://LOGIN:PASSWORD@/…` "
         "with `/`, `+`, `@` and `:` of login and password as %2F, %2B, %40 and %3A."
     )
 

@@ -1,4 +1,4 @@
-"""Keep the lines from the log that Spark writes whenever it starts, and that tell nothing.
+"""Leave out of the log what Spark writes whenever it starts, and what tells nothing.
 
 Warnings and errors stay. Whoever configures the log of Spark gets what is configured.
 """
@@ -11,12 +11,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
+import pyspark
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _OPTIONS = "SPARK_SUBMIT_OPTS"
 _SAID_IN = (_OPTIONS, "PYSPARK_SUBMIT_ARGS", "JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS")
-# Spark tells the level of its shell, as it sees Python, unless that is the level of all.
+# Spark tells the level of its shell, as it sees Python, unless that is the level of all. The last
+# three are as in its own file, which this one takes the place of.
 _LOG = """\
 rootLogger.level = warn
 rootLogger.appenderRef.console.ref = console
@@ -29,6 +32,12 @@ logger.shell.name = org.apache.spark.api.python.PythonGatewayServer
 logger.shell.level = warn
 logger.native.name = org.apache.hadoop.util.NativeCodeLoader
 logger.native.level = error
+logger.handler.name = org.apache.hadoop.hive.metastore.RetryingHMSHandler
+logger.handler.level = fatal
+logger.objects.name = org.apache.hadoop.hive.metastore.ObjectStore
+logger.objects.level = error
+logger.statistics.name = org.apache.parquet.CorruptStatistics
+logger.statistics.level = error
 """
 
 
@@ -56,9 +65,9 @@ def is_configured(variables: Mapping[str, str]) -> bool:
     """Return whether somebody configured the log of the JVM that these variables start."""
     if any("log4j" in variables.get(name, "") for name in _SAID_IN):
         return True
-    home = variables.get("SPARK_HOME")
-    place = variables.get("SPARK_CONF_DIR") or (f"{home}/conf" if home else None)
-    if place is None or not Path(place).is_dir():
+    home = variables.get("SPARK_HOME") or os.path.dirname(pyspark.__file__)  # noqa: PTH120
+    place = variables.get("SPARK_CONF_DIR") or f"{home}/conf"
+    if not Path(place).is_dir():
         return False
     settings = Path(place, "spark-defaults.conf")
     return any(Path(place).glob("log4j2*")) or (

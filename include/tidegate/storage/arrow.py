@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tidegate.storage.addresses import S3, is_object
-from tidegate.storage.s3_client import arrow_options
+from tidegate.storage.s3_client import arrow_options, arrow_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -21,6 +21,8 @@ _TABLE_KEYS = {
     "s3.session-token": "session_token",
     "s3.region": "region",
 }
+_CREDENTIALS = {"access-key-id", "secret-access-key", "session-token", "anonymous"}
+"""Of `s3.…`, or of `client.…`, which is for catalogs too."""
 
 
 def arrow_files(storage: Stores, root: str) -> tuple[pafs.FileSystem, Callable[[str], str]]:
@@ -43,16 +45,18 @@ def table_properties(options: S3Options, said: Mapping[str, str]) -> dict[str, s
 
     Args:
         options: how Tidegate reaches the store.
-        said: properties of the catalog, which win; half a pair of credentials is never mixed with
-            half of another.
+        said: properties of the catalog, which win one by one; if one of them is a part of
+            credentials, the options give none, so that no pair is mixed.
 
     Raises:
         CredentialsMissing: there are no credentials.
     """
-    if {"s3.access-key-id", "s3.anonymous"} & said.keys():
-        return dict(said)
-    found = arrow_options(options)
-    properties = {key: found[name] for key, name in _TABLE_KEYS.items() if found[name]}
+    has_own = any(key.partition(".")[2] in _CREDENTIALS for key in said)
+    found = arrow_place(options) if has_own else arrow_options(options)
+    properties = {key: found[name] for key, name in _TABLE_KEYS.items() if found.get(name)}
+    if "client.region" in said:
+        # The library would ask for the other name first.
+        del properties["s3.region"]
     if "endpoint_override" in found:
         properties["s3.endpoint"] = f"{found['scheme']}://{found['endpoint_override']}"
     return {**properties, **said}

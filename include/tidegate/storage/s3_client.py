@@ -175,18 +175,24 @@ def arrow_options(options: S3Options) -> dict[str, Any]:
     Raises:
         CredentialsMissing: there are no credentials.
     """
-    found = options.resolved()
-    client = _client(found, os.getpid())
-    known = _session(found).get_credentials()
+    known = _session(options.resolved()).get_credentials()
     if known is None:
         raise CredentialsMissing(path=S3, problem="Unable to locate credentials")
     frozen = known.get_frozen_credentials()
-    place = urlsplit(client.meta.endpoint_url)
-    is_own = not place.netloc.endswith(".amazonaws.com")
     return {
         "access_key": frozen.access_key,
         "secret_key": frozen.secret_key,
         "session_token": frozen.token,
+        **arrow_place(options),
+    }
+
+
+def arrow_place(options: S3Options) -> dict[str, Any]:
+    """Return where Arrow's own file system finds the store, whoever asks it."""
+    client = _client(options.resolved(), os.getpid())
+    place = urlsplit(client.meta.endpoint_url)
+    is_own = not place.netloc.endswith(".amazonaws.com")
+    return {
         "region": client.meta.region_name,
         **({"endpoint_override": place.netloc, "scheme": place.scheme} if is_own else {}),
     }

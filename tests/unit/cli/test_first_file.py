@@ -108,7 +108,7 @@ def test_draft_for_a_folder_that_spark_partitioned_reads_the_columns_of_its_path
 def test_draft_publishes_to_the_store_that_it_is_given(tmp_path: Path) -> None:
     pq.write_table(pa.table({"id": [1]}), tmp_path / "a.parquet")
 
-    draft = draft_pipeline(str(tmp_path), NOW, target="s3://lake/published/orders")
+    draft = draft_pipeline(str(tmp_path), NOW, name=None, target="s3://lake/published/orders")
 
     file = tmp_path / "pipeline.yaml"
     file.write_text(draft.text)

@@ -1030,10 +1030,10 @@ MISTAKES = {
         "expected `s3://bucket/prefix`, found 's3:///y'",
     ),
     "files in a bucket with a name that none has": (
-        "source: {kind: files, path: 's3://My_Lake/y'}",
+        "source: {kind: files, path: 's3://my lake/y'}",
         "source.path",
         3,
-        "'My_Lake' is no name of a bucket: expected 3 to 63 small letters, digits, dots and "
+        "'my lake' is no name of a bucket: expected 3 to 63 small letters, digits, dots and "
         "hyphens, with a letter or digit at both ends",
     ),
     "files in a bucket with a name that is too short": (

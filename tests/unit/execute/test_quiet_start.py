@@ -7,6 +7,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import pyspark
 import pytest
 
 from tidegate.execute.quiet_start import is_configured, quiet_start
@@ -75,6 +76,17 @@ def test_log_that_settings_of_spark_configure_is_left_alone(tmp_path: Path) -> N
     settings.write_text("spark.driver.extraJavaOptions -Dlog4j2.configurationFile=a\n")
 
     assert is_configured({"SPARK_CONF_DIR": str(tmp_path)})
+
+
+def test_log_of_the_spark_that_python_finds_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pyspark, "__file__", str(tmp_path / "__init__.py"))
+    assert not is_configured({})
+    (tmp_path / "conf").mkdir()
+    (tmp_path / "conf" / "log4j2.properties").touch()
+
+    assert is_configured({})
 
 
 def test_variable_is_as_before_once_spark_has_started(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from tidegate.errors import (
     MarkerInvalid,
     MarkerMissing,
     PublishedTableMissing,
+    PublishedTablesBelow,
 )
 from tidegate.physical.parts import open_part
 from tidegate.storage import Stores
@@ -259,7 +260,7 @@ def test_tables_below_are_not_read_as_one(tmp_path: Path) -> None:
         write_partition(tmp_path / table, "dt=1", {"dt": "1"}, ids(1))
         (tmp_path / table / OWNER_FILE).write_text("{}")
 
-    with pytest.raises(PublishedTableMissing, match=r"below: .*/orders and 1 more. Correct"):
+    with pytest.raises(PublishedTablesBelow, match=r"below: .*/orders and 1 more. Name"):
         read_committed(tmp_path)
 
     assert rows_of(tmp_path / "shops") == [{"id": 1, "dt": "1"}]

@@ -102,7 +102,15 @@ def _typed(partition: Partition, metadata: TableMetadata) -> dict[str, Any]:
     """Return a partition's values as the types of the table's columns have them."""
     found = {}
     for name, text in partition.values:
-        kind = metadata.schema().find_field(name).field_type
+        try:
+            kind = metadata.schema().find_field(name).field_type
+        except ValueError as unknown:
+            raise TargetTableDiffers(
+                table=metadata.location,
+                part=f"partition key '{name}'",
+                expected="a column of that name",
+                found=", ".join(metadata.schema().column_names),
+            ) from unknown
         try:
             found[name] = None if text is None else literal(text).to(kind).value
         except (TypeError, ValueError) as unfit:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyiceberg.schema import Schema
     from pyiceberg.table import Table, Transaction
+    from pyiceberg.table.metadata import TableMetadata
 
     from tidegate.metastore.iceberg.catalog import TableAddress
 
@@ -72,7 +73,9 @@ class Shape:
             self._refuse(address, f"property `{_DATA_PATH}`", f"none, or {data}", elsewhere)
         spec = table.spec()
         names = [
-            field.name if isinstance(field.transform, IdentityTransform) else str(field)
+            str(table.schema().find_column_name(field.source_id))
+            if isinstance(field.transform, IdentityTransform)
+            else str(field)
             for field in spec.fields
         ]
         if names != [*self.keys]:
@@ -118,9 +121,11 @@ class Shape:
 
         Raises:
             TableColumnUnfit: Iceberg has no type for a column.
-            TargetTableDiffers: it has a column that rules out the files', or may not change.
+            TargetTableDiffers: it has a column that rules out the files', or may not change; or
+                another writer took one away; or readers would not find one.
         """
-        before = transaction.table_metadata.schema()
+        metadata = transaction.table_metadata
+        before = metadata.schema()
         self._check_required(address, before)
         try:
             with transaction.update_schema() as update:
@@ -130,19 +135,55 @@ class Shape:
         except _UNFIT as unfit:
             self._refuse(address, "columns", _told(columns), f"{_listed(before)}: {unfit}")
         after = transaction.table_metadata.schema()
+        self._check_new(address, metadata, after)
         self._check_evolution(address, before, after)
-        self._mark(transaction, after)
+        self._mark(address, transaction, after)
 
-    def _mark(self, transaction: Transaction, after: Schema) -> None:
+    def _check_new(self, address: TableAddress, metadata: TableMetadata, after: Schema) -> None:
+        """Refuse to add what another writer renamed or dropped, or spelled otherwise.
+
+        The new column would take the name from the rows that stand, or give them old values back.
+        """
+        before = metadata.schema()
+        alike = {field.name.casefold(): field.name for field in before.fields}
+        former = {field.name for schema in metadata.schemas for field in schema.fields}
+        known = {field.field_id for field in before.fields}
+        for field in after.fields:
+            if field.field_id in known:
+                continue
+            found = alike.get(field.name.casefold())
+            if found is not None:
+                self._refuse(address, "columns", f"a column '{field.name}'", f"one named '{found}'")
+            elif field.name in former:
+                said = f"none any more: it was renamed or dropped; there are {_listed(before)}"
+                self._refuse(address, "columns", f"a column '{field.name}'", said)
+
+    def _mark(self, address: TableAddress, transaction: Transaction, after: Schema) -> None:
         said = transaction.table_metadata.properties
         wanted = {} if OWNER in said else {OWNER: self.pipeline}
         mapping = said.get(_MAPPING)
         if mapping is None:
             wanted[_MAPPING] = _mapping(after)
         else:
-            parse_mapping_from_json(mapping)
+            self._check_mapping(address, mapping, after)
         if wanted:
             transaction.set_properties(wanted)
+
+    def _check_mapping(self, address: TableAddress, mapping: str, after: Schema) -> None:
+        """Check that readers find each column of files without field ids."""
+        named = {
+            (field.field_id, name)
+            for field in parse_mapping_from_json(mapping).root
+            for name in field.names
+        }
+        lacking = [
+            field.name
+            for field in after.fields
+            if (field.field_id, field.name) not in named and field.name not in self.keys
+        ]
+        if lacking:
+            part, wanted = f"property `{_MAPPING}`", "the name of each column"
+            self._refuse(address, part, wanted, f"none of {', '.join(lacking)}")
 
     def _check_required(self, address: TableAddress, found: Schema) -> None:
         for field in found.fields:

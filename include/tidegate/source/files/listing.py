@@ -57,9 +57,9 @@ class ListedFile(NamedTuple):
 
     @property
     def parts(self) -> frozenset[str]:
-        """Paths of the files that were joined to it; its own if none were."""
+        """Paths of the files that were joined to it."""
         folder = self.path[: self.path.rfind("/") + 1]
-        return frozenset(folder + name for name in self.made_of or ()) or frozenset([self.path])
+        return frozenset(folder + name for name in self.made_of or ())
 
     @property
     def folder(self) -> str:
@@ -78,8 +78,7 @@ class ListingHead(Value):
     number: int
     """1 for the first listing, without gaps."""
     digest: str
-    """Hash of the sorted paths, sizes, modification times and tails: equal listings are one
-    instant."""
+    """Hash of all that is known of the files: equal listings are one instant."""
     taken_at: datetime
     """The instant's time, see `listing_time`."""
     files: int
@@ -335,7 +334,7 @@ class _Rows:
         return file.path in self.paths or (bool(file.made_of) and file.parts <= self.paths)
 
     def have_some(self, file: ListedFile) -> bool:
-        """Return whether some rows of a file are, if they stand in files of their own, too."""
+        """Return whether what was joined to a file is among them, in part."""
         return not self.paths.isdisjoint(file.parts)
 
 

@@ -27,7 +27,7 @@ from tidegate.errors import (
     ListedFileGone,
     MarkedFileWrong,
     ObjectNamedAsFolder,
-    PublishedTableMissing,
+    PublishedTablesBelow,
     RevisionsUnmarked,
     SourceRewritten,
     SourceUnreachable,
@@ -226,7 +226,7 @@ def test_published_tables_below_are_not_read_as_one(landing: Landing) -> None:
         landing.put(f"{table}/dt=1/_SUCCESS", marker)
         landing.put(f"{table}/.tidegate.owner", b"{}")
 
-    with pytest.raises(PublishedTableMissing, match=r"below: .*/orders and 1 more\. Correct"):
+    with pytest.raises(PublishedTablesBelow, match=r"below: .*/orders and 1 more\. Name"):
         landing.listing(require_marker=True)
 
     config = read_source({"kind": "files", "path": f"{landing.root}/shops", "require_marker": True})

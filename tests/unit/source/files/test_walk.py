@@ -17,7 +17,7 @@ from tidegate.errors import (
     MarkerInvalid,
     PartitionPathInvalid,
     PartitionValueInvalid,
-    PublishedTableMissing,
+    PublishedTablesBelow,
     SourceReadTwice,
     SourceUnreachable,
 )
@@ -255,14 +255,14 @@ def test_only_files_that_a_marker_lists_are_read(tmp_path: Path) -> None:
     assert listing.unmarked == {"dt=2"}
 
 
-@pytest.mark.follows("PublishedTableMissing")
+@pytest.mark.follows("PublishedTablesBelow")
 @pytest.mark.parametrize("folder", ["dt=1", "dt=1/_revisions/000001-a"], ids=["plain", "revisions"])
 def test_published_tables_below_are_not_read_as_one(tmp_path: Path, folder: str) -> None:
     for table in ("orders", "shops"):
         _touch(tmp_path, f"{table}/{folder}/a", f"{table}/{OWNER_FILE}")
         _mark(tmp_path / table / folder, a=1)
 
-    with pytest.raises(PublishedTableMissing, match=r"below: .*/orders and 1 more\. Correct"):
+    with pytest.raises(PublishedTablesBelow, match=r"below: .*/orders and 1 more\. Name"):
         _marked(tmp_path)
 
     assert _marked(tmp_path / "shops") == ["dt=1/a"]
