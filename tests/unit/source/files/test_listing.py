@@ -263,3 +263,44 @@ def test_what_was_joined_is_stored_with_the_listing() -> None:
 
     assert stored[0] == ["a", 1, 2]
     assert Listing.of_entries(stored, ()) == whole
+
+
+A, B, C = (ListedFile(f"d/{name}", 1, 1, made_of=()) for name in "abc")
+AB = ListedFile("d/ab", 1, 1, made_of=("a", "b"))
+
+
+def test_files_that_were_joined_and_taken_apart_again_never_went() -> None:
+    joined = Listing((AB,), gone=(A, B))
+
+    found = difference(joined, Listing((A, B)))
+
+    assert (found.added, found.disturbed, found.returned, found.replacing) == ((), (), (), ())
+    assert joined.lost == ()
+
+
+def test_joined_rows_that_were_gone_are_back() -> None:
+    found = difference(Listing((C,), gone=(A, B)), Listing((AB, C)))
+
+    assert (found.added, found.returned) == ((), (AB,))
+    assert found.aliases == {"d/a", "d/b", "d/ab"}
+    assert Listing((C,), gone=(A, B)).lost == (A, B)
+
+
+def test_only_what_came_in_the_place_of_others_is_unsettled() -> None:
+    elsewhere = ListedFile("e/a", 1, 1, made_of=())
+
+    found = difference(Listing((A, elsewhere)), Listing((B,)))
+
+    assert {file.path for file, _ in found.disturbed} == {"d/a", "e/a"}
+    assert [file.path for file, _ in found.unsettled.disturbed] == ["d/a"]
+    assert (found.unsettled.replacing, found.unsettled.aliases) == ((B,), {"d/a"})
+
+
+def test_rows_are_known_by_all_names_that_they_had() -> None:
+    """A file of a was joined with b, and that with c."""
+    again = ListedFile("d/abc", 1, 1, made_of=("ab", "c"))
+    known = Listing((again,), gone=(A, AB, B, C))
+
+    found = difference(known, Listing(()))
+
+    assert found.aliases == {"d/a", "d/b", "d/c", "d/ab", "d/abc"}
