@@ -216,6 +216,32 @@ def test_commit_of_another_writer_at_the_same_moment_is_kept(
     assert lake.rows()["2026-02-20"] == [1000]
 
 
+@pytest.mark.parametrize("holds", [False, True])
+def test_commit_to_another_branch_at_the_same_moment_is_kept(
+    lake: LakeToLake, monkeypatch: pytest.MonkeyPatch, *, holds: bool
+) -> None:
+    keys: dict[str, Any] = {"commit": {"require": ["approval"]}} if holds else {}
+    first = published(lake, {1: 2, 2: 1})
+    late = lake.commit({1: 1, 3: 1})
+    load(lake.pipeline(**keys))
+    table = lake.shop
+    table.manage_snapshots().create_branch(table.refs()["main"].snapshot_id, "audit").commit()
+    real, foreign = SqlCatalog.commit_table, [20]
+
+    def commit_table(catalog: SqlCatalog, *args: Any) -> Any:
+        if foreign:
+            append(lake, foreign.pop(), "audit")
+        return real(catalog, *args)
+
+    monkeypatch.setattr(SqlCatalog, "commit_table", commit_table)
+
+    lake.pipeline(**keys).publish(day(1), "cli", NOW, by_command=True)
+
+    expected = {FIRST: [*first[:2], *late[:1]]}
+    assert lake.rows(held_branch(day(1)) if holds else "main") == expected
+    assert lake.rows("audit") == {FIRST: first[:2], "2026-02-20": [1000]}
+
+
 def test_table_that_others_change_all_the_time_is_published_to_later(
     lake: LakeToLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -242,12 +268,12 @@ def test_table_that_others_change_all_the_time_is_published_to_later(
     assert lake.rows()[FIRST][-1:] == late[:1]
 
 
-def append(lake: LakeToLake, number: int) -> None:
+def append(lake: LakeToLake, number: int, branch: str = "main") -> None:
     """Append a row of a day as another writer does."""
     table = lake.shop
     columns = table.schema().as_arrow()
     row = {"id": 1000, "at": DAY_1, "amount": 0, "dt": f"2026-02-{number:02d}"}
-    table.append(pa.Table.from_pylist([row], columns))
+    table.append(pa.Table.from_pylist([row], columns), branch=branch)
 
 
 @pytest.mark.follows("TargetTableMoved")

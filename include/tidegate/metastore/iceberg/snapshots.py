@@ -6,7 +6,9 @@ snapshots expire, catalogs are restored, and the answer to a commit may be lost.
 
 from __future__ import annotations
 
+import contextlib
 import posixpath
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -33,7 +35,7 @@ from tidegate.metastore.iceberg.held import HELD, held_branch
 from tidegate.metastore.iceberg.shape import OWNER, Shape
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     import pyarrow as pa
     from pyiceberg.table import Table, Transaction
@@ -45,6 +47,13 @@ ATTEMPTS = 12
 """How often a commit is tried while others come first; hundreds of partitions may go out at once.
 """
 DIGEST = "tidegate.publication"
+_SECOND = re.compile(
+    r"sequence number \d+ older than last sequence number|first row id smaller than"
+)
+"""How pyiceberg words that another branch has a commit since, which takes no class of its own.
+
+Numbers of snapshots and rows are those of the table, and requirements are those of a branch.
+"""
 
 
 @dataclass(frozen=True)
@@ -330,8 +339,23 @@ class TableCommits:
             AssertTableUUID(uuid=table.metadata.table_uuid),
             AssertRefSnapshotId(ref=branch, snapshot_id=None if ref is None else ref.snapshot_id),
         )
-        with self.address.answering():
+        with self.address.answering(), _first():
             table.catalog.commit_table(table, requirements, updates)
+
+
+@contextlib.contextmanager
+def _first() -> Iterator[None]:
+    """Name a commit that came second alike, whichever branch the first one was made to.
+
+    Raises:
+        CommitFailedException: it was not made, and may be tried again.
+    """
+    try:
+        yield
+    except ValueError as refused:
+        if _SECOND.search(str(refused)) is None:
+            raise
+        raise CommitFailedException(str(refused)) from refused
 
 
 def _pointing(branch: str, snapshot: int) -> SetSnapshotRefUpdate:
