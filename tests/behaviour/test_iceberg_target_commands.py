@@ -8,21 +8,27 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typer.testing import CliRunner
 
+from dying import Killed
 from lake_target import LakeToLake
 from small_lake import NOW, day, decide, load, local, publish
 from tidegate.cli.app import app
-from tidegate.errors import PipelineRetired
+from tidegate.errors import PipelineRetired, TableCatalogSilent
 from tidegate.metastore.iceberg.held import held_branch
+from tidegate.metastore.iceberg.snapshots import TableCommits
 from tidegate.model.partition import Partition
 from tidegate.model.publication import Approval
 from tidegate.model.run import Run
+from tidegate.pipeline.upkeep.erasing.held import HeldRows
 from tidegate.target.compaction import CompactionRule
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-FIRST = "2026-02-01"
+    from tidegate.model.erasure import ErasureReport
+
+FIRST, SECOND = "2026-02-01", "2026-02-02"
 ADA = Approval(approved=True, by="ada", at=NOW, comment="doubled")
+APPROVED: dict[str, Any] = {"commit": {"require": ["approval"]}}
 CHANGES: dict[str, Any] = {"source": {"read": {"mode": "changelog"}}}
 
 
@@ -124,6 +130,123 @@ def test_erased_rows_leave_the_table_and_the_command_names_older_snapshots(
     assert is_true(lake)
 
 
+def erased(lake: LakeToLake, where: str | None, **keys: Any) -> ErasureReport:
+    """Erase rows, or all that were to be erased once more."""
+    opened = lake.pipeline(**keys)
+    erasure = None if where is None else opened.erasure(where, "ada", NOW)
+    return opened.erase(erasure, Run("erase", "cli"), ADA, local)
+
+
+def held(lake: LakeToLake) -> list[str]:
+    """Return the days that stand on branches of their own."""
+    return sorted(name.partition("dt=")[2] for name in lake.shop.metadata.refs if name != "main")
+
+
+@pytest.mark.parametrize("rest", [0, 2], ids=["all rows", "some rows"])
+def test_branch_of_a_held_revision_with_erased_rows_is_dropped(lake: LakeToLake, rest: int) -> None:
+    lake.commit({1: 1 + rest, 2: 1})
+    load(lake.pipeline(**APPROVED))
+    publish(lake.pipeline(**APPROVED))
+    assert held(lake) == [FIRST, SECOND]
+
+    report = erased(lake, "id = 1", **APPROVED)
+
+    assert report.left == ()
+    assert held(lake) == [SECOND]
+    told = [file for file in report.files if held_branch(day(1)) in file.done]
+    assert [(file.rows, file.done) for file in told] == [
+        (1, f"the branch tidegate-held/dt={FIRST} was dropped")
+    ]
+    publish(lake.pipeline(**APPROVED))
+    assert lake.rows(held_branch(day(1))) == ({FIRST: [2, 3]} if rest else {})
+
+
+def test_erasure_that_died_before_the_branch_was_dropped_goes_on(
+    lake: LakeToLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.commit({1: 2, 2: 1})
+    load(lake.pipeline(**APPROVED))
+    publish(lake.pipeline(**APPROVED))
+    with monkeypatch.context() as dying:
+        dying.setattr(HeldRows, "erase", _die)
+        with pytest.raises(Killed):
+            erased(lake, "id = 1", **APPROVED)
+    assert lake.rows(held_branch(day(1))) == {FIRST: [1, 2]}
+
+    assert erased(lake, None, **APPROVED).left == ()
+
+    assert held(lake) == [SECOND]
+
+
+def _die(*_: Any) -> Any:
+    raise Killed
+
+
+def test_branch_is_left_and_told_while_the_catalog_is_silent(
+    lake: LakeToLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.commit({1: 2, 2: 1})
+    load(lake.pipeline(**APPROVED))
+    publish(lake.pipeline(**APPROVED))
+    with monkeypatch.context() as silent:
+        silent.setattr(TableCommits, "held_files", _silent)
+        report = erased(lake, "id = 1", **APPROVED)
+    assert [file.path for file in report.left] == ["branches of shop.orders"]
+
+    assert erased(lake, None, **APPROVED).left == ()
+
+    assert held(lake) == [SECOND]
+
+
+def _silent(*_: Any) -> Any:
+    raise TableCatalogSilent(table="lake.shop.orders", problem="no route")
+
+
+def test_branch_of_another_partition_that_began_before_the_erasure_is_dropped(
+    lake: LakeToLake,
+) -> None:
+    published(lake, 2)
+    lake.commit({2: 1, 3: 1})
+    load(lake.pipeline(**APPROVED))
+    publish(lake.pipeline(**APPROVED))
+    other = held_branch(day(2))
+    assert lake.rows(other) == {FIRST: [1, 2], SECOND: [3, 4]}
+
+    assert erased(lake, "id = 1", **APPROVED).left == ()
+
+    assert other not in lake.shop.metadata.refs
+    lake.pipeline(**APPROVED).reopen(day(2), NOW)
+    publish(lake.pipeline(**APPROVED))
+    assert lake.rows(other) == {FIRST: [2], SECOND: [3, 4]}
+    decide(lake.pipeline(**APPROVED), day(2))
+    publish(lake.pipeline(**APPROVED))
+    assert lake.rows() == {FIRST: [2], SECOND: [3, 4]}
+
+
+def test_branch_without_erased_rows_stays(lake: LakeToLake) -> None:
+    lake.commit({1: 2, 2: 2, 3: 1})
+    load(lake.pipeline(**APPROVED))
+    publish(lake.pipeline(**APPROVED))
+
+    assert erased(lake, "id = 1", **APPROVED).left == ()
+
+    assert held(lake) == [SECOND, "2026-02-03"]
+
+
+def test_reset_takes_away_what_is_held_until_it_is_read_again(lake: LakeToLake) -> None:
+    ids = lake.commit({1: 2, 2: 1})
+    load(lake.pipeline(**APPROVED))
+    publish(lake.pipeline(**APPROVED))
+    assert held(lake) == [FIRST, SECOND]
+
+    opened = lake.pipeline(**APPROVED)
+    opened.finish_load(opened.reset(Run("again", "cli"), NOW), NOW, local)
+
+    assert held(lake) == []
+    publish(lake.pipeline(**APPROVED))
+    assert lake.rows(held_branch(day(1))) == {FIRST: ids[:2]}
+
+
 def test_file_whose_rows_are_all_erased_is_no_part_of_the_table(lake: LakeToLake) -> None:
     first = lake.commit({1: 1, 2: 1})
     load(lake.pipeline())
@@ -179,10 +302,10 @@ def test_reset_takes_the_rows_out_of_the_table_and_keeps_what_snapshots_name(
 
 def test_retired_pipeline_leaves_its_table_to_a_successor(lake: LakeToLake) -> None:
     (first,) = published(lake, 3)
-    held = {"rows": [{"name": "few", "where": "id < 4", "on_failure": "hold"}]}
+    holding = {"rows": [{"name": "few", "where": "id < 4", "on_failure": "hold"}]}
     lake.commit({1: 1, 2: 1})
-    load(lake.pipeline(**held))
-    publish(lake.pipeline(**held))
+    load(lake.pipeline(**holding))
+    publish(lake.pipeline(**holding))
     assert held_branch(day(1)) in lake.shop.metadata.refs
 
     lake.pipeline().retire("ada", "cli", NOW)
@@ -240,10 +363,10 @@ def test_explain_names_the_branch_of_what_is_held(
     lake: LakeToLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lake.found_by_name(monkeypatch)
-    held = {"rows": [{"name": "few", "where": "id < 2", "on_failure": "hold"}]}
+    holding = {"rows": [{"name": "few", "where": "id < 2", "on_failure": "hold"}]}
     lake.commit({1: 3, 2: 1})
-    load(lake.pipeline(**held))
-    publish(lake.pipeline(**held))
+    load(lake.pipeline(**holding))
+    publish(lake.pipeline(**holding))
 
     said = CliRunner().invoke(app, ["explain", "orders", f"dt={FIRST}"]).output
 

@@ -8,6 +8,8 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tidegate.commit.policies import shown_table
+from tidegate.errors import TidegateError
 from tidegate.ledger.holder import Holder, Way
 from tidegate.pipeline.load.abandoning import Abandoner, Dropped
 from tidegate.pipeline.load.staging import StageSplits
@@ -90,7 +92,20 @@ class LoadSteps(PipelineParts):
         with self._keeping_failure():
             self.adopt(now)
             with self._forgotten.naming():
-                return self._loader.reset(run, now)
+                planned = self._loader.reset(run, now)
+        if planned:
+            self._release_held()
+        return planned
+
+    def _release_held(self) -> None:
+        """Take what is held away from readers: rows that are read again take its place."""
+        table = shown_table(self.config.target)
+        try:
+            if table is not None:
+                table.release(self.config.name)
+        except TidegateError as failed:
+            # The window is taken; each branch goes with the next revision of its partition.
+            _log.warning("the branches of what was held stay for now: %s", failed)
 
     def stage(
         self,

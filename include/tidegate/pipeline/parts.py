@@ -34,6 +34,7 @@ from tidegate.pipeline.state.work import adopt, check_owner
 from tidegate.pipeline.upkeep.came_back import CameBack
 from tidegate.pipeline.upkeep.erasing.at_work import AtWork
 from tidegate.pipeline.upkeep.erasing.eraser import Eraser
+from tidegate.pipeline.upkeep.erasing.held import HeldRows
 from tidegate.pipeline.upkeep.erasing.kept import KeptRows
 from tidegate.pipeline.upkeep.erasing.naming import NamedRows
 from tidegate.pipeline.upkeep.erasing.staged_forms import StagedForms
@@ -158,9 +159,10 @@ class PipelineParts(PipelineControl):
         storage, contents = self.storage, self._contents
         forms = StagedForms(config, roots, ledger, storage, contents)
         waiting = WaitingRows(roots, ledger, storage, contents, forms, self._committer)
+        held = HeldRows(config, storage, forms)
         at_work = AtWork(config, roots, ledger, storage, self.life_of)
         kept = KeptRows(config, roots, ledger, storage, contents, forms, at_work, self._former)
-        return Eraser(roots, ledger, storage, standing, waiting, kept, self._strays)
+        return Eraser(roots, ledger, storage, standing, waiting, held, kept, self._strays)
 
     @property
     def _strays(self) -> Strays:

@@ -10,6 +10,8 @@ from tidegate.config import resolve_secret
 from tidegate.storage import S3Options, table_properties
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pyarrow as pa
 
     from tidegate.commit.policies.protocol import PolicyContext
@@ -60,7 +62,17 @@ class CommitSnapshot:
 
     def drop(self, pipeline: str, partition: Partition) -> None:
         """Remove the branch of a partition that is not held any more."""
-        self._commits(pipeline).drop(partition)
+        from tidegate.metastore.iceberg.held import held_branch
+
+        self.drop_branch(pipeline, held_branch(partition))
+
+    def drop_branch(self, pipeline: str, branch: str) -> None:
+        """Remove the branch of a held partition; raises as `commit`."""
+        self._commits(pipeline).drop(branch)
+
+    def held_files(self, pipeline: str) -> Mapping[str, frozenset[str]]:
+        """Return held branch → data files that are not published; raises as `commit`."""
+        return self._commits(pipeline).held_files()
 
     def clear(self, pipeline: str, partition: Partition, folder: str) -> None:
         """Take a partition out of the table, whoever wrote what it has now; raises as `commit`."""

@@ -32,6 +32,7 @@ from tidegate.errors import ColumnsUnknown, TableBusy, TableCatalogSilent, Targe
 from tidegate.metastore.agreement import place
 from tidegate.metastore.iceberg.data_files import ListedFile, described, listed
 from tidegate.metastore.iceberg.held import HELD, held_branch
+from tidegate.metastore.iceberg.held_files import held_files
 from tidegate.metastore.iceberg.shape import OWNER, Shape
 
 if TYPE_CHECKING:
@@ -112,9 +113,24 @@ class TableCommits:
         self._patiently(self._hold, change)
         return held_branch(change.partition)
 
-    def drop(self, partition: Partition) -> None:
-        """Remove the branch on which a held partition stands, if there is one."""
-        self._patiently(self._drop, partition)
+    def drop(self, branch: str) -> None:
+        """Remove the branch on which a partition is held, if there is one."""
+        self._patiently(self._drop, branch)
+
+    def held_files(self) -> dict[str, frozenset[str]]:
+        """Return the data files on which only the branches of held partitions stand.
+
+        Returns:
+            Branch → where each file is that the published branch has not.
+
+        Raises:
+            TableCatalogSilent: the catalog or store does not answer (Transient).
+        """
+        table = self.address.load()
+        if table is None:
+            return {}
+        with self.address.answering():
+            return held_files(table, self._head(table))
 
     def release(self, *, is_left: bool) -> None:
         """Remove all branches on which partitions are held.
@@ -206,8 +222,8 @@ class TableCommits:
         self._write(table, transaction, change, found, branch)
         self._commit(table, transaction, branch)
 
-    def _drop(self, partition: Partition) -> None:
-        table, branch = self.address.load(), held_branch(partition)
+    def _drop(self, branch: str) -> None:
+        table = self.address.load()
         if table is None or branch not in table.metadata.refs:
             return
         transaction = table.transaction()

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tidegate.model.publication import Approval
     from tidegate.pipeline.publish.erasing import StandingRows
     from tidegate.pipeline.state.places import Roots
+    from tidegate.pipeline.upkeep.erasing.held import HeldRows
     from tidegate.pipeline.upkeep.erasing.kept import KeptRows
     from tidegate.pipeline.upkeep.erasing.waiting import ReadAgain, WaitingRows
     from tidegate.pipeline.upkeep.fsck.strays import Strays
@@ -48,6 +49,7 @@ class Eraser:
     storage: Storage
     standing: StandingRows
     waiting: WaitingRows
+    held: HeldRows
     kept: KeptRows
     strays: Strays
 
@@ -110,6 +112,7 @@ class Eraser:
         left += [*self.waiting.approved(self.ledger.known_partitions(), named, left)]
         # A commit may have begun before its windows were read again; none can from now on.
         files += self._from_standing(named, said, owner, told, left)
+        files += self.held.erase(named, left)
         told("looking through files that are kept")
         files += self.kept.erase(named, left, owner, said.at)
         left += self._unknown()
