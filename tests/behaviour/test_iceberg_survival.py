@@ -300,6 +300,7 @@ def test_change_of_the_partition_by_another_writer_is_named_and_replaced_if_aske
     assert str(lake.shop.metadata.refs["main"].snapshot_id) not in str(refused.value)
     assert "revision 1" in str(refused.value)
     assert "'main'" in str(refused.value)
+    assert f"`tidegate publish PIPELINE dt={FIRST}`" in str(refused.value)
     assert before.get(FIRST, []) != [*first[:3], late[0]]
     assert lake.rows()[FIRST] == [*first[:3], late[0]]
 

@@ -104,7 +104,7 @@ class TargetTableMoved(TerminalError):
         "--rebuild`, which finds the last revision that the table has. Otherwise set "
         "`target.on_foreign_change: replace` to put the next revision in the place of what is "
         "there; rows that only the other writer has are not in the table then. Run "
-        "`tidegate publish PIPELINE PARTITION` after either."
+        "`tidegate publish PIPELINE {partition}` after either."
     )
 
 
