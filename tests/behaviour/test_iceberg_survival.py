@@ -17,12 +17,20 @@ from pyiceberg.exceptions import CommitStateUnknownException
 from pyiceberg.expressions import EqualTo
 
 from dying import DyingCalls, Killed, each_death
-from lake_target import LakeToLake
-from small_lake import DAY_1, NOW, day, decide, load, publish
-from tidegate.errors import LedgerBehind, TableBusy, TableCatalogSilent, TargetTableMoved
+from lake_target import TABLE, LakeToLake
+from small_lake import DAY_1, NOW, day, decide, load, local, publish
+from tidegate.errors import (
+    LedgerBehind,
+    TableBusy,
+    TableCatalogSilent,
+    TargetTableGone,
+    TargetTableMoved,
+)
 from tidegate.metastore.iceberg import snapshots
 from tidegate.metastore.iceberg.held import held_branch
 from tidegate.model.finding import FindingKind
+from tidegate.model.publication import Approval
+from tidegate.model.run import Run
 from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
@@ -363,6 +371,113 @@ def test_restored_catalog_is_named_and_brought_up_to_date(
     publish(lake.pipeline())
 
     assert lake.rows() == {FIRST: [*first[:3], *second[:2], *third[:1]], "2026-02-02": first[3:]}
+    assert list(lake.pipeline().findings()) == []
+
+
+@pytest.mark.follows("TargetTableGone")
+@pytest.mark.parametrize("is_new", [True, False])
+def test_dropped_table_is_named_and_made_again_with_all_rows(
+    lake: LakeToLake, *, is_new: bool
+) -> None:
+    first = published(lake, {1: 2, 2: 1, 3: 1})
+    second = published(lake, {1: 1, 4: 1})
+    lake.shop.catalog.drop_table(TABLE)
+    comes = day(4) if is_new else day(1)
+    third = lake.commit({4 if is_new else 1: 1, 5: 1})
+    load(lake.pipeline())
+
+    with pytest.raises(TargetTableGone, match=f"dt={FIRST} was published to it"):
+        lake.pipeline().publish(comes, "cli", NOW, by_command=True)
+    assert lake.pipeline().ledger.publications.unrecorded(comes) is None
+    assert not lake.catalog.table_exists(TABLE)
+    lake.pipeline().restore_ledger()
+    publish(lake.pipeline())
+
+    expected = {
+        FIRST: [*first[:2], second[0]],
+        "2026-02-02": first[2:3],
+        "2026-02-03": first[3:],
+        "2026-02-04": [second[1]],
+    }
+    expected[comes.values[0][1] or ""].append(third[0])
+    assert lake.rows() == expected
+    assert list(lake.pipeline().findings()) == []
+
+
+def test_dropped_table_is_not_made_for_what_is_held(lake: LakeToLake) -> None:
+    published(lake, {1: 2, 2: 1})
+    lake.shop.catalog.drop_table(TABLE)
+    lake.commit({2: 1, 3: 1})
+    holding: dict[str, Any] = {"commit": {"require": ["approval"]}}
+    load(lake.pipeline(**holding))
+
+    with pytest.raises(TargetTableGone):
+        lake.pipeline(**holding).publish(day(2), "cli", NOW)
+
+    assert not lake.catalog.table_exists(TABLE)
+
+
+@pytest.mark.follows("TargetTableGone")
+def test_table_whose_files_were_deleted_too_is_read_from_the_source_again(
+    lake: LakeToLake,
+) -> None:
+    first = published(lake, {1: 2, 2: 1, 3: 1})
+    lake.shop.catalog.drop_table(TABLE)
+    for path in lake.data.rglob("part-*"):
+        path.unlink()
+    late = lake.commit({1: 1, 4: 1})
+    load(lake.pipeline())
+    with pytest.raises(TargetTableGone):
+        lake.pipeline().publish(day(3), "cli", NOW)
+
+    lake.pipeline().drop("cli", NOW)
+    load(lake.pipeline())
+    publish(lake.pipeline())
+
+    expected = {FIRST: [*first[:2], late[0]], "2026-02-02": first[2:3], "2026-02-03": first[3:]}
+    assert lake.rows() == expected
+    assert list(lake.pipeline().findings()) == []
+
+
+def test_table_that_is_dropped_amid_a_commit_is_not_made_empty(
+    lake: LakeToLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = published(lake, {1: 2, 2: 1})
+    late = lake.commit({1: 1, 3: 1})
+    load(lake.pipeline())
+    with monkeypatch.context() as dying:
+        fail_once(dying, "before", Killed)
+        with pytest.raises(Killed):
+            lake.pipeline().publish(day(1), "cli", NOW)
+    lake.shop.catalog.drop_table(TABLE)
+
+    with pytest.raises(TargetTableGone):
+        lake.pipeline().publish(day(1), "cli", NOW)
+    assert not lake.catalog.table_exists(TABLE)
+    lake.pipeline().restore_ledger()
+    publish(lake.pipeline())
+
+    assert lake.rows()[FIRST] == [*first[:2], late[0]]
+    assert list(lake.pipeline().findings()) == []
+
+
+def test_erasure_is_told_and_repeated_in_a_table_that_is_made_again(lake: LakeToLake) -> None:
+    first = published(lake, {1: 2, 2: 1})
+    opened = lake.pipeline()
+    said = Approval(approved=True, by="ada", at=NOW, comment="")
+    erasure = opened.erasure(f"id = {first[0]}", "ada", NOW)
+    opened.erase(erasure, Run("erase", "cli"), said, local)
+    assert lake.rows() == {FIRST: [first[1]]}
+    lake.shop.catalog.drop_table(TABLE)
+
+    (told,) = lake.pipeline().restore_ledger().taken_back
+    again = lake.pipeline()
+    report = again.erase(None, Run("erase", "cli"), said, local)
+    publish(lake.pipeline())
+
+    assert (told.partition, told.revision) == (day(1), 2)
+    assert report.left == ()
+    assert lake.rows() == {FIRST: [first[1]]}
     assert list(lake.pipeline().findings()) == []
 
 

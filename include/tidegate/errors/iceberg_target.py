@@ -88,6 +88,21 @@ class TargetBranchMissing(TerminalError):
     )
 
 
+class TargetTableGone(TerminalError):
+    """The table is not in its catalog any more."""
+
+    table: str
+    partition: str
+    template = (
+        "table '{table}': not in its catalog, though {partition} was published to it: it was "
+        "dropped or renamed, or the catalog was restored. Nothing was published. Put it back "
+        "there with its newest metadata file, if it has one. Otherwise run `tidegate fsck PIPELINE "
+        "--rebuild` and then `tidegate publish PIPELINE`, which makes it with all rows that are "
+        "published. If its data files were deleted, too, run `tidegate reset PIPELINE "
+        "--drop-target` and then `tidegate load PIPELINE`, which reads the source again."
+    )
+
+
 class TargetTableMoved(TerminalError):
     """The table does not have the files of a partition that the last commit left."""
 

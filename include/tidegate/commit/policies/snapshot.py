@@ -10,7 +10,7 @@ from tidegate.config import resolve_secret
 from tidegate.storage import S3Options, table_properties
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     import pyarrow as pa
 
@@ -40,6 +40,7 @@ class CommitSnapshot:
 
         Raises:
             TargetTableMoved: the partition is not as the revision before left it.
+            TargetTableGone: there is no table any more.
             TableCatalogSilent, TableBusy: the next publish tries again (Transient).
             TargetTableOwned, TargetTableDiffers, TargetBranchMissing, TableColumnUnfit,
                 TableNamespaceMissing, TableCatalogUnknown: it cannot be published to.
@@ -98,9 +99,15 @@ class CommitSnapshot:
         """
         return self._commits(pipeline).names(partition, folder)
 
-    def examine(self, context: PolicyContext) -> None:
-        """Check what a commit would refuse, before anything is changed; raises as `commit`."""
-        self._commits(context.pipeline).examine(_change(context))
+    def examine(self, context: PolicyContext, published: Callable[[], Partition | None]) -> None:
+        """Check what a commit would refuse, before anything is changed; raises as `commit`.
+
+        Args:
+            context: of the commit.
+            published: returns a partition with rows that is published; None if there is none. It
+                is called only if there is no table.
+        """
+        self._commits(context.pipeline).examine(_change(context), published)
 
     def foreseen(self, columns: pa.Schema, pipeline: str) -> str:
         """Say what a commit would do to the table; raises as `commit`."""

@@ -28,7 +28,13 @@ from tenacity import (
     wait_random_exponential,
 )
 
-from tidegate.errors import ColumnsUnknown, TableBusy, TableCatalogSilent, TargetTableMoved
+from tidegate.errors import (
+    ColumnsUnknown,
+    TableBusy,
+    TableCatalogSilent,
+    TargetTableGone,
+    TargetTableMoved,
+)
 from tidegate.metastore.agreement import place
 from tidegate.metastore.iceberg.data_files import ListedFile, described, listed
 from tidegate.metastore.iceberg.held import HELD, held_branch
@@ -36,7 +42,7 @@ from tidegate.metastore.iceberg.held_files import held_files
 from tidegate.metastore.iceberg.shape import OWNER, Shape
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     import pyarrow as pa
     from pyiceberg.table import Table, Transaction
@@ -94,6 +100,7 @@ class TableCommits:
 
         Raises:
             TargetTableMoved: it has other files than the revision before.
+            TargetTableGone: there is no table, though there was a revision before.
             TableBusy: others came first at each attempt (Transient).
             TableCatalogSilent: the catalog does not answer (Transient).
             TargetTableOwned, TargetTableDiffers, TargetBranchMissing, TableColumnUnfit,
@@ -159,11 +166,18 @@ class TableCommits:
             return None
         return frozenset(map(posixpath.basename, found))
 
-    def examine(self, change: Change) -> None:
-        """Check what `bring` refuses, before anything is changed; raises as `bring`."""
+    def examine(self, change: Change, published: Callable[[], Partition | None]) -> None:
+        """Check what `bring` refuses, before anything is changed; raises as `bring`.
+
+        Args:
+            change: what is to be done.
+            published: returns a partition with rows that is published; None if there is none.
+        """
         table = self.address.load()
         if table is None:
             self.address.check_namespace()
+            if (there := published()) is not None:
+                raise TargetTableGone(table=self.address.name, partition=str(there))
             return
         self.shape.check(self.address, table)
         if change.columns is not None:
@@ -250,6 +264,8 @@ class TableCommits:
         """
         table = self.address.load()
         if table is None:
+            if change.before:
+                raise TargetTableGone(table=self.address.name, partition=str(change.partition))
             if not change.after:
                 return None
             if change.columns is None:

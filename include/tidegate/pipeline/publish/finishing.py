@@ -209,8 +209,8 @@ class Finisher:
         publisher = self._publisher(publication, policies)
         if with_files:
             publisher.files.examine(publication)
-        if policies and publisher.table is not None:
-            publisher.table.examine(publisher.context(publication, self.config.name, ""))
+        if policies:
+            self._examine_table(publisher, publication)
         publisher.foresee(publication, self.config.name)
 
     @property
@@ -258,7 +258,9 @@ class Finisher:
 
     def hold(self, publication: Publication, owner: str) -> None:
         """Let a held revision be read beside the published one; see `Publisher.hold`."""
-        self._publisher(publication, ()).hold(publication, self.config.name, owner)
+        publisher = self._publisher(publication, ())
+        self._examine_table(publisher, publication)
+        publisher.hold(publication, self.config.name, owner)
 
     def drop_held(self, partition: Partition) -> None:
         """Take a revision away that could be read while it was held."""
@@ -273,6 +275,16 @@ class Finisher:
             return True
         names = table.names(self.config.name, partition, self.roots.partition(partition))
         return names == frozenset(file.name for file in publication.content)
+
+    def _examine_table(self, publisher: Publisher, publication: Publication) -> None:
+        if publisher.table is not None:
+            context = publisher.context(publication, self.config.name, "")
+            publisher.table.examine(context, self._published)
+
+    def _published(self) -> Partition | None:
+        """Return a partition with rows that is published; None if there is none."""
+        states = self.ledger.partitions.all()
+        return next((it.partition for it in states if it.revision and it.rows), None)
 
     def _take_back(self, begun: PublicationEntry, claim: Claim, owner: str) -> None:
         """Abandon a commit that was begun: first on disk, then in the ledger."""

@@ -44,7 +44,8 @@ def chain_of(
     there is a marker, its revision is the last whose commit began; if there is none, the newest
     plan that moved a file is under way. Where each has its own, the newest marker is that of the
     current revision, and a later one without a marker is under way. The plan of an earlier revision
-    is the one with the content that its successor began from.
+    is the one with the content that its successor began from. Of a table that was dropped, the
+    first revision is under way.
 
     Args:
         plans: of the partition.
@@ -70,7 +71,12 @@ def chain_of(
     standing = next((item for item in newest_first if looking.is_marked(item)), None)
     if standing is None:
         begun = next((item for item in newest_first if looking.has_moved(item)), None)
-        return Chain(_before_it(begun, newest_first) if begun else (), begun)
+        before = _before_it(begun, newest_first) if begun else ()
+        if begun and looking.lacks_base(begun):
+            # The first revision is made again; the next one brings what came since.
+            first = next((it for it in before if not looking.lacks_base(it)), None)
+            return Chain((), first)
+        return Chain(before, begun)
     recorded = (*_before_it(standing, newest_first), standing)
     if roots.layout.is_shared:
         return Chain(recorded, None)
@@ -106,6 +112,10 @@ class _Target:
         if self.shown is not None:
             return self.shown == _names(item.plan.publication)
         return is_marked(self.storage, self.roots.revision(item.plan.publication), item.plan)
+
+    def lacks_base(self, item: CommitFile) -> bool:
+        """Return whether a commit needs files of a partition of which the table has none."""
+        return self.shown == frozenset() and bool(_before(item.plan.publication))
 
     def has_moved(self, item: CommitFile) -> bool:
         publication = item.plan.publication
