@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import shutil
 import threading
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -23,6 +24,7 @@ from tidegate.errors import (
     LedgerBehind,
     TableBusy,
     TableCatalogSilent,
+    TableFileMissing,
     TargetTableGone,
     TargetTableMoved,
 )
@@ -35,7 +37,6 @@ from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 HOLDING: dict[str, Any] = {"rows": [{"name": "few", "where": "id < 9", "on_failure": "hold"}]}
 FIRST = "2026-02-01"
@@ -401,6 +402,55 @@ def test_dropped_table_is_named_and_made_again_with_all_rows(
     }
     expected[comes.values[0][1] or ""].append(third[0])
     assert lake.rows() == expected
+    assert list(lake.pipeline().findings()) == []
+
+
+@pytest.mark.follows("TableFileMissing")
+@pytest.mark.parametrize("kind", ["metadata", "list"])
+def test_missing_file_of_the_table_is_named_and_not_asked_for_again(
+    lake: LakeToLake, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    first = published(lake, {1: 2, 2: 1})
+    late = lake.commit({1: 1, 3: 1})
+    load(lake.pipeline())
+    lost = missing(lake, kind)
+    content = lost.read_bytes()
+    lost.unlink()
+    monkeypatch.setattr(snapshots, "ATTEMPTS", 1_000_000)
+
+    with pytest.raises(TableFileMissing, match=lost.name):
+        lake.pipeline().publish(day(1), "cli", NOW)
+    lost.write_bytes(content)
+    publish(lake.pipeline())
+
+    assert lake.rows()[FIRST] == [*first[:2], late[0]]
+
+
+def missing(lake: LakeToLake, kind: str) -> Path:
+    """Return a file of the table without which the published branch cannot be read."""
+    snapshot = lake.shop.current_snapshot()
+    assert snapshot is not None
+    named = lake.shop.metadata_location if kind == "metadata" else snapshot.manifest_list
+    return Path(named.removeprefix("file://"))
+
+
+@pytest.mark.follows("TableFileMissing")
+@pytest.mark.parametrize("kind", ["metadata", "list"])
+def test_table_of_an_older_metadata_file_is_brought_up_to_date(lake: LakeToLake, kind: str) -> None:
+    first = published(lake, {1: 2, 2: 1})
+    older = lake.shop.metadata_location
+    late = published(lake, {1: 1, 3: 1})
+    missing(lake, kind).unlink()
+    told = [it.error for it in lake.pipeline().inspect() if it.kind is FindingKind.TABLE_DIFFERS]
+    assert {*told} == {"TableFileMissing"}
+    catalog = lake.catalog
+    catalog.drop_table(TABLE)
+    catalog.register_table(TABLE, older)
+
+    lake.pipeline().restore_ledger()
+    publish(lake.pipeline())
+
+    assert lake.rows()[FIRST] == [*first[:2], late[0]]
     assert list(lake.pipeline().findings()) == []
 
 

@@ -88,6 +88,19 @@ class TargetBranchMissing(TerminalError):
     )
 
 
+class TableFileMissing(TerminalError):
+    """The store does not have a file that the catalog or a snapshot of the table names."""
+
+    table: str
+    problem: str
+    template = (
+        "table '{table}': a file that it needs is missing: {problem}. Nothing was published. "
+        "Restore that file, or let the catalog name an older metadata file of the table whose "
+        "files are there; after the latter, run `tidegate fsck PIPELINE --rebuild`, which finds "
+        "the last revision that the table has then, and `tidegate publish PIPELINE`."
+    )
+
+
 class TargetTableGone(TerminalError):
     """The table is not in its catalog any more."""
 

@@ -16,6 +16,7 @@ from pyiceberg.exceptions import (
 from tidegate.errors import (
     TableCatalogSilent,
     TableCatalogUnknown,
+    TableFileMissing,
     TableNamespaceMissing,
 )
 from tidegate.metastore.iceberg.answers import denial, is_silence
@@ -79,6 +80,7 @@ class TableAddress:
         Raises:
             TableNamespaceMissing: the catalog does not have the namespace.
             TableCatalogSilent: it does not answer, or the store of the table does not (Transient).
+            TableFileMissing: the store does not have a file of the table.
             StoreDenied: the store refuses the credentials.
         """
         try:
@@ -86,6 +88,8 @@ class TableAddress:
         except NoSuchNamespaceError as absent:
             namespace = self.table.rpartition(".")[0]
             raise TableNamespaceMissing(table=self.name, namespace=namespace) from absent
+        except FileNotFoundError as absent:
+            raise TableFileMissing(table=self.name, problem=str(absent)) from absent
         except Exception as failed:
             if (denied := denial(failed)) is not None:
                 raise denied from failed

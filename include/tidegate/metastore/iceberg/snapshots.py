@@ -103,6 +103,7 @@ class TableCommits:
             TargetTableGone: there is no table, though there was a revision before.
             TableBusy: others came first at each attempt (Transient).
             TableCatalogSilent: the catalog does not answer (Transient).
+            TableFileMissing: the store does not have a file of the table.
             TargetTableOwned, TargetTableDiffers, TargetBranchMissing, TableColumnUnfit,
                 TableNamespaceMissing: it cannot be published to.
         """
