@@ -29,7 +29,12 @@ from small_lake import (
 )
 from tidegate import read_committed
 from tidegate.cli.app import app
-from tidegate.errors import ListedFileChanged, MarkedFileWrong, SourceRewritten
+from tidegate.errors import (
+    ListedFileChanged,
+    MarkedFilesReplaced,
+    MarkedFileWrong,
+    SourceRewritten,
+)
 from tidegate.model.run import Run
 
 if TYPE_CHECKING:
@@ -318,9 +323,10 @@ def test_files_that_a_higher_revision_took_away_are_rebuilt(chain: Chain) -> Non
     chain.first.put("a", (5, 1), (2, 2))
     rebuild(chain.first.pipeline())
 
-    with pytest.raises(SourceRewritten):
+    with pytest.raises(MarkedFilesReplaced):
         load(chain.lake.pipeline())
     rebuild(chain.lake.pipeline())
+    assert chain.lake.ids() == {FIRST: [5], SECOND: [2]}
 
     assert chain.load_and_publish() == {FIRST: [5], SECOND: [2]}
 
