@@ -198,6 +198,8 @@ class SourceChanged(TerminalError):
     """The first of them, below the source."""
     remedy: str
     """The command that reads the partitions of their rows again."""
+    rows_may_stay = True
+    """Whether a pipeline file may let the rows stay that were read of them."""
 
     def __init__(self, *, others: tuple[str, ...] = (), **values: Any) -> None:
         super().__init__(**values)

@@ -171,6 +171,7 @@ class MarkedFilesReplaced(SourceChanged):
     replaced: str
     """Files that were taken in, whose rows these have or may have."""
     remedy: str
+    rows_may_stay = False
     template = (
         "{source}: markers list {files}, with rows of files that were taken in, or in their place "
         "({replaced}): they were joined, merged, written anew or taken back, and neither reading "

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidegate.errors import MarkedFilesReplaced, RebuildTooNarrow, SourceChanged, TidegateError
+from tidegate.errors import RebuildTooNarrow, SourceChanged, TidegateError
 from tidegate.errors.commands import command
 from tidegate.pipeline.load.rebuilding import rebuild_of
 from tidegate.pipeline.load.row_partitions import deciding_columns, partitions_of_rows
@@ -58,7 +58,7 @@ class ChangedRows:
             with suppress(TidegateError):
                 concerned |= self._now(changed)
             known = [state.partition for state in self.ledger.partitions.all()]
-            may_stay = not isinstance(refused, MarkedFilesReplaced)
+            may_stay = refused.rows_may_stay
             remedy = self._remedy(changed, concerned, known, may_stay=may_stay)
             raise refused.with_remedy(remedy) from refused
 
