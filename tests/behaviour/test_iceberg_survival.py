@@ -204,12 +204,8 @@ def test_partitions_published_at_once_are_all_there(lake: LakeToLake) -> None:
     assert len(lake.history()) == 7
 
 
-def test_commit_of_another_writer_at_the_same_moment_is_kept(
-    lake: LakeToLake, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    published(lake, {1: 2, 2: 1})
-    late = lake.commit({1: 1, 3: 1})
-    load(lake.pipeline())
+def append_amid_a_commit(lake: LakeToLake, patch: pytest.MonkeyPatch) -> None:
+    """Let another writer append to day 20 just before the next commit reaches the catalog."""
     real, foreign = SqlCatalog.commit_table, [20]
 
     def commit_table(catalog: SqlCatalog, *args: Any) -> Any:
@@ -217,7 +213,16 @@ def test_commit_of_another_writer_at_the_same_moment_is_kept(
             append(lake, foreign.pop())
         return real(catalog, *args)
 
-    monkeypatch.setattr(SqlCatalog, "commit_table", commit_table)
+    patch.setattr(SqlCatalog, "commit_table", commit_table)
+
+
+def test_commit_of_another_writer_at_the_same_moment_is_kept(
+    lake: LakeToLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    published(lake, {1: 2, 2: 1})
+    late = lake.commit({1: 1, 3: 1})
+    load(lake.pipeline())
+    append_amid_a_commit(lake, monkeypatch)
 
     publish(lake.pipeline())
 

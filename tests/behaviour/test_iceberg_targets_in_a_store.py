@@ -15,7 +15,7 @@ from pyiceberg.exceptions import CommitStateUnknownException
 
 from behaviour.test_completeness import ABSENT, suite
 from behaviour.test_erase import RULE, RUN
-from behaviour.test_iceberg_survival import append, fail_once
+from behaviour.test_iceberg_survival import append, append_amid_a_commit, fail_once
 from behaviour.test_iceberg_target_shape import COLUMNS, checked
 from behaviour.test_stores import KEYS, bucket, told, way
 from behaviour.test_undo import ADA
@@ -280,14 +280,7 @@ def test_commit_of_another_writer_at_the_same_moment_is_kept(
     first = published(lake, {1: 2})
     late = lake.commit({1: 1})
     load(lake.pipeline())
-    real, foreign = SqlCatalog.commit_table, [20]
-
-    def commit_table(catalog: SqlCatalog, *args: Any) -> Any:
-        if foreign:
-            append(lake, foreign.pop())
-        return real(catalog, *args)
-
-    monkeypatch.setattr(SqlCatalog, "commit_table", commit_table)
+    append_amid_a_commit(lake, monkeypatch)
 
     publish(lake.pipeline())
 

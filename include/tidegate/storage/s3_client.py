@@ -96,8 +96,8 @@ class S3Options:
 
         Raises:
             SecretMissing: a variable is not set, or there is no such connection.
-        ConnectionUnreadable: the connection's variable cannot be read.
-        StoreOptionWrong: the endpoint has credentials in it, which errors would show.
+            ConnectionUnreadable: the connection's variable cannot be read.
+            StoreOptionWrong: the endpoint has credentials in it, which errors would show.
         """
         given = {
             name: resolve_secret(text, f"s3.{name}")
@@ -175,7 +175,8 @@ def arrow_options(options: S3Options) -> dict[str, Any]:
     Raises:
         CredentialsMissing: there are no credentials.
     """
-    known = _session(options.resolved()).get_credentials()
+    resolved = options.resolved()
+    known = _session(resolved).get_credentials()
     if known is None:
         raise CredentialsMissing(path=S3, problem="Unable to locate credentials")
     frozen = known.get_frozen_credentials()
@@ -183,7 +184,7 @@ def arrow_options(options: S3Options) -> dict[str, Any]:
         "access_key": frozen.access_key,
         "secret_key": frozen.secret_key,
         "session_token": frozen.token,
-        **arrow_place(options),
+        **arrow_place(resolved),
     }
 
 

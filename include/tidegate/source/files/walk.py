@@ -155,12 +155,8 @@ class _Walk:
         if self.until is None:
             return ()
         marker = f"{home}/{self.marker}"
-        try:
-            file, _ = self.storage.open_with_details(marker)
-        except FileNotFoundError:
-            return ()
-        with file:
-            return marked_files(marker, bytes(file.read())) or ()
+        content = self._read(marker, at_any_time=True)
+        return () if content is None else marked_files(marker, content) or ()
 
     def _marked(
         self, folder: str, *, is_complete: bool
@@ -207,7 +203,7 @@ class _Walk:
         """Return a marker; None if there is none, or none before the time that is looked at."""
         return self.ahead.pop(marker) if marker in self.ahead else self._read(marker)
 
-    def _read(self, marker: str) -> bytes | None:
+    def _read(self, marker: str, *, at_any_time: bool = False) -> bytes | None:
         if not self.view.exists(marker):
             return None
         try:
@@ -215,7 +211,8 @@ class _Walk:
         except FileNotFoundError:
             return None
         with file:
-            if self.until is not None and found.modified >= nanoseconds(self.until):
+            is_late = self.until is not None and found.modified >= nanoseconds(self.until)
+            if is_late and not at_any_time:
                 return None
             return bytes(file.read())
 
