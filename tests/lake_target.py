@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
@@ -10,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyiceberg.catalog import load_catalog
+from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.expressions import In
 
 from s3_servers import properties_of_tables, section_of_store
-from small_lake import DAY_1, SCHEMA, SmallLake, known, stand_as_before
+from small_lake import DAY_1, NOW, SCHEMA, SmallLake, day, known, stand_as_before
+from tidegate.pipeline import open_pipeline
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -97,3 +101,16 @@ class LakeToLake(SmallLake):
 
         yield put_back
         shutil.rmtree(copied)
+
+
+def publish_and_die(moment: str, file: str, ledger: str) -> None:
+    """Publish the first day in a process of its own, killed before or after the snapshot."""
+    real = SqlCatalog.commit_table
+
+    def commit_table(catalog: SqlCatalog, *args: Any) -> Any:
+        if moment == "after":
+            real(catalog, *args)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    SqlCatalog.commit_table = commit_table  # type: ignore[method-assign]
+    open_pipeline(file, ledger=ledger).publish(day(1), "cli", NOW, by_command=True)

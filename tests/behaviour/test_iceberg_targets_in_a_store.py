@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import signal
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from pyiceberg.catalog import load_catalog
-from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitStateUnknownException
 
 from behaviour.test_completeness import ABSENT, suite
@@ -20,13 +18,12 @@ from behaviour.test_iceberg_target_shape import COLUMNS, checked
 from behaviour.test_stores import KEYS, bucket, told, way
 from behaviour.test_undo import ADA
 from dying import Killed
-from lake_target import TABLE, LakeToLake
+from lake_target import TABLE, LakeToLake, publish_and_die
 from s3_servers import KEY, SECRET, properties_of_tables, s3_server
 from small_lake import NOW, SCHEMA, day, decide, load, local, merged, publish
 from tidegate.errors import StoreDenied, TargetTableDiffers, TargetTableMoved
 from tidegate.metastore.iceberg.held import held_branch
 from tidegate.model.run import Run
-from tidegate.pipeline import open_pipeline
 from tidegate.storage import s3_lease
 
 if TYPE_CHECKING:
@@ -224,18 +221,6 @@ def test_commit_whose_answer_was_lost_is_made_once(
     assert [it["tidegate.revision"] for it in lake.history()] == ["1", "2"]
 
 
-def _publish_and_die(moment: str, file: str, ledger: str) -> None:
-    real = SqlCatalog.commit_table
-
-    def commit_table(catalog: SqlCatalog, *args: Any) -> Any:
-        if moment == "after":
-            real(catalog, *args)
-        os.kill(os.getpid(), signal.SIGKILL)
-
-    SqlCatalog.commit_table = commit_table  # type: ignore[method-assign]
-    open_pipeline(file, ledger=ledger).publish(day(1), "cli", NOW, by_command=True)
-
-
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_publish_that_is_killed_at_the_commit_is_finished_by_the_next(
     lake: LakeToLake, bucket: Bucket, monkeypatch: pytest.MonkeyPatch, moment: str
@@ -244,7 +229,7 @@ def test_publish_that_is_killed_at_the_commit_is_finished_by_the_next(
     late = lake.commit({1: 3})
     load(lake.pipeline())
     told_to = (moment, str(lake.file()), f"sqlite:///{lake.root}/ledger.db")
-    process = multiprocessing.get_context("spawn").Process(target=_publish_and_die, args=told_to)
+    process = multiprocessing.get_context("spawn").Process(target=publish_and_die, args=told_to)
     process.start()
     process.join()
     assert process.exitcode == -signal.SIGKILL

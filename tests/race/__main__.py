@@ -26,7 +26,7 @@ from race.scheduler import Drawn, Listed, parse_turns
 from race.table import APART, JOINED, MERGED, MERGED_APART, SourceTable
 from race.verbs import VERBS
 from race.walk import Race, run
-from race.world import World
+from race.world import World, without_threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -68,10 +68,11 @@ def main() -> int:
     if isinstance(world.source, WalkedTable):
         watch_files(world.stage)
     given.folder.mkdir(parents=True, exist_ok=True)
-    if not given.in_store:
-        return _walk(world, given)
-    with bucket_of(given.folder, world.stage) as world.bucket:
-        return _walk(world, given)
+    with without_threads():
+        if not given.in_store:
+            return _walk(world, given)
+        with bucket_of(given.folder, world.stage) as world.bucket:
+            return _walk(world, given)
 
 
 def _walk(world: World, given: argparse.Namespace) -> int:

@@ -20,7 +20,7 @@ from race.scheduler import Drawn, Listed, parse_turns
 from race.session import OTHERS
 from race.verbs import VERBS
 from race.walk import Race, run
-from race.world import World
+from race.world import World, without_threads
 from s3_servers import GATEWAY
 from walkers import Program, program, walkers
 
@@ -59,10 +59,11 @@ def folder() -> Iterator[Path]:
 
 
 @pytest.fixture
-def world(folder: Path) -> World:
-    world = World(folder)
-    beginnings.make(world)
-    return world
+def world(folder: Path) -> Iterator[World]:
+    with without_threads():
+        world = World(folder)
+        beginnings.make(world)
+        yield world
 
 
 @pytest.fixture(scope="module")

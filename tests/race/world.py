@@ -42,6 +42,16 @@ RUN = "airflow:"
 """Begins the names of owners that are runs: they wait between two tasks."""
 
 
+@contextmanager
+def without_threads() -> Iterator[None]:
+    """Let an actor do one thing after the other: the scheduler knows no threads but actors."""
+    with (
+        patch("tidegate.stage.merged_files._workers", lambda _jobs: 1),
+        patch("tidegate.pipeline.publish_steps._AT_ONCE", 1),
+    ):
+        yield
+
+
 @dataclass
 class World:
     """A folder with a source, a root, and copies of roots that runs begin from."""
@@ -67,9 +77,6 @@ class World:
     _opened: dict[str, Pipeline] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        # The scheduler knows the threads of actors, and no others.
-        patch("tidegate.stage.merged_files._workers", lambda _jobs: 1).start()
-        patch("tidegate.pipeline.publish_steps._AT_ONCE", 1).start()
         self.source = self.table(self.folder / "source")
         self.instants: list[str] = []
 
