@@ -6,6 +6,7 @@ Whatever happens, each row is in the table once.
 from __future__ import annotations
 
 import itertools
+import re
 import shutil
 import threading
 from pathlib import Path
@@ -17,6 +18,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitStateUnknownException
 from pyiceberg.expressions import EqualTo
 
+from behaviour.test_late_data import rebuild
 from dying import DyingCalls, Killed, each_death
 from lake_target import TABLE, LakeToLake
 from small_lake import DAY_1, NOW, day, decide, load, local, publish
@@ -317,6 +319,30 @@ def test_change_of_the_partition_by_another_writer_is_named_and_replaced_if_aske
     assert f"`tidegate publish PIPELINE dt={FIRST}`" in str(refused.value)
     assert before.get(FIRST, []) != [*first[:3], late[0]]
     assert lake.rows()[FIRST] == [*first[:3], late[0]]
+
+
+@pytest.mark.parametrize("waits", [False, True])
+def test_change_by_another_writer_is_replaced_by_what_the_check_of_all_files_says(
+    lake: LakeToLake, *, waits: bool
+) -> None:
+    first = published(lake, {1: 3, 2: 1})
+    append(lake, 1)
+    late = lake.commit({1: 1, 3: 1})[:1] if waits else []
+    if waits:
+        load(lake.pipeline())
+    (told,) = [it for it in lake.pipeline().inspect() if it.kind is FindingKind.TABLE_DIFFERS]
+    typed = re.findall("`tidegate (rebuild|publish) orders dt=2026-02-01`", told.text)
+
+    replacing = lake.pipeline(target={"on_foreign_change": "replace"})
+    for verb in typed[1:]:
+        if verb == "rebuild":
+            rebuild(replacing, 1)
+        else:
+            replacing.publish(day(1), "cli", NOW, by_command=True)
+
+    assert typed[1:] == ([] if waits else ["rebuild"]) + ["publish"]
+    assert lake.rows()[FIRST] == [*first[:3], *late]
+    assert list(lake.pipeline().findings()) == []
 
 
 def test_refused_publish_begins_no_commit(lake: LakeToLake) -> None:

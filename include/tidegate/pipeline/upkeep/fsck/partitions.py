@@ -114,14 +114,16 @@ class PartitionFindings:
             return
         if names != frozenset(file.name for file in plan.publication.content if file.rows):
             published = self.ways_out.typed("publish", state.partition)
+            read_again = self.ways_out.typed("rebuild", state.partition)
+            brought = published if state.pending != "none" else f"{read_again} and {published}"
             yield Finding(
                 FindingKind.TABLE_DIFFERS,
                 f"{name}: {state.partition}",
                 f"{name}: {state.partition}: expected the files of revision {state.revision}, "
-                f"found others: another writer changed it, or the catalog was restored; "
-                f"{self.ways_out.restoring()} finds the last revision that it has, and "
-                f"{published} then brings the rest, after a change by others with "
-                "`target.on_foreign_change: replace`",
+                f"found others: another writer changed it, or the catalog was restored; after a "
+                f"restore, {self.ways_out.restoring()} finds the last revision that it has, and "
+                f"{published} then brings the rest; after a change by others, {brought} with "
+                "`target.on_foreign_change: replace` put the published rows back",
             )
 
     def _of_pending(self, state: PartitionState) -> Iterator[Finding]:
