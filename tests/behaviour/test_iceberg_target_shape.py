@@ -14,12 +14,15 @@ from small_lake import NOW, day, load, publish
 from tidegate.cli.pipeline_checks import pipeline_lines
 from tidegate.errors import (
     PipelineChanged,
+    PlacesOverlap,
     TableCatalogUnknown,
     TableNamespaceMissing,
     TargetBranchMissing,
+    TargetOwned,
     TargetTableDiffers,
     TargetTableOwned,
 )
+from tidegate.pipeline import open_pipeline
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -62,6 +65,27 @@ def make(lake: LakeToLake, columns: pa.Schema = COLUMNS, by: str | None = "dt") 
 def checked(lake: LakeToLake, **keys: Any) -> Line:
     lines = {it.subject: it for it in pipeline_lines(lake.file(**keys), NOW)}
     return lines["orders: table"]
+
+
+@pytest.mark.parametrize("names", ["table", "folder"])
+def test_location_around_what_others_have_is_refused(
+    lake: LakeToLake, tmp_path: Path, names: str
+) -> None:
+    """Whoever removes orphan files from the outer table would delete those of the inner one."""
+    loaded(lake)
+    around, work = str(lake.target.parent), str(tmp_path / "work")
+    if names == "folder":
+        around = str(lake.root / "raw")
+    there = {"path": around, "work": work, "table": "shop.other"}
+    second = lake.file("second", name="second", target=there)
+    refused = TargetOwned if names == "table" else PlacesOverlap
+
+    with pytest.raises(refused, match="orders" if names == "table" else "raw"):
+        load(open_pipeline(second, ledger=f"sqlite:///{lake.root}/ledger.db"))
+
+    # What the message says to do.
+    beside = lake.file("second", name="second", target={**there, "path": f"{tmp_path}/other"})
+    load(open_pipeline(beside, ledger=f"sqlite:///{lake.root}/ledger.db"))
 
 
 def test_check_says_what_the_first_publish_does(lake: LakeToLake) -> None:

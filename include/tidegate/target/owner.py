@@ -102,6 +102,8 @@ class Grounds:
     work_file: str
     """The file of the work directory, `owner.json`."""
     scratch: str
+    table: str | None = None
+    """The folder around the target that clean-ups of its table look through; None: the target."""
 
     @property
     def target_file(self) -> str:
@@ -277,15 +279,16 @@ class Grounds:
         """Return the pipelines of all markers in the target, and of what is theirs below it."""
         found = set()
         ended = {item.pipeline for item in retirements(self.storage, self.target)}
-        for name in self.storage.list_files(self.target):
+        root = self.table or self.target
+        for name in self.storage.list_files(root):
             if name.endswith(f"/{OWNER_FILE}"):
-                below = _owner(self._read(f"{self.target}/{name}"))
+                below = _owner(self._read(f"{root}/{name}"))
                 found |= {below.pipeline} if below is not None else set()
             elif name.endswith(f"/{posixpath.basename(self.work_file)}"):
-                works = owner_of_work(self.storage, f"{self.target}/{name}")
+                works = owner_of_work(self.storage, f"{root}/{name}")
                 found |= {works.pipeline} if works is not None else set()
             else:
-                other = marked_by(self.storage, self.target, name)
+                other = marked_by(self.storage, root, name)
                 found |= {other} if other is not None else set()
         return found - ended
 

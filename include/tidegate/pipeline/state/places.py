@@ -64,8 +64,8 @@ class Roots:
         """
         target = resolved_place(config.target.root, "target.path")
         work = resolved_place(config.target.work, "target.work")
-        refuse_work_inside(work, target)
         path = resolved_place(config.target.path, "target.path")
+        refuse_work_inside(work, path)
         table = None if path == target else path
         layout_ = LAYOUTS[config.target.layout]
         made = cls(target, work, late_root_in(config.commit.late_data), layout_, table)
@@ -78,7 +78,7 @@ class Roots:
         Raises:
             PlacesOverlap: one is.
         """
-        known = {"target.path": self.target, "target.work": self.work}
+        known = {"target.path": self.table or self.target, "target.work": self.work}
         if self.late is not None:
             known[_LATE] = self.late
             self._refuse_late_inside(pipeline, self.late)
@@ -93,7 +93,7 @@ class Roots:
     def grounds(self, storage: Storage) -> Grounds:
         """Return target and work directory with the files that name their owner."""
         owner, scratch = layout.owner_file(self.work), layout.scratch_root(self.work)
-        return Grounds(storage, self.target, self.work, owner, scratch)
+        return Grounds(storage, self.target, self.work, owner, scratch, self.table)
 
     def partition(self, partition: Partition) -> str:
         """Return a partition's directory; the table root for an unpartitioned target."""
