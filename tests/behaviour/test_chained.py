@@ -32,6 +32,7 @@ from small_lake import (
     publish,
 )
 from tidegate import read_committed
+from tidegate.cli.first_file import draft_pipeline
 from tidegate.errors import (
     MarkedFilesReplaced,
     NothingToUndo,
@@ -41,6 +42,7 @@ from tidegate.errors import (
 )
 from tidegate.model.publication import Approval
 from tidegate.model.run import Run
+from tidegate.pipeline import open_pipeline
 from tidegate.source.files import walk
 from tidegate.target.compaction import CompactionRule
 
@@ -119,6 +121,30 @@ def rows(lake: SmallLake) -> Counter[tuple[int, int]]:
         return Counter()
     found = dataset.to_table(columns=["id", "amount"])
     return Counter(zip(found["id"].to_pylist(), map(int, found["amount"].to_pylist()), strict=True))
+
+
+@pytest.mark.parametrize("layout", ["in_place", "revisions"])
+def test_drafted_file_for_a_published_table_reads_what_is_committed(
+    tmp_path: Path, layout: str
+) -> None:
+    above = SmallLake(tmp_path / "above", keys=merged(PROCESS_TIME, {"target": {"layout": layout}}))
+    ids = above.commit({1: 3, 2: 1})
+    load(above.pipeline())
+    publish(above.pipeline())
+    ids += above.commit({1: 2, 3: 1})[:2]
+    load(above.pipeline())
+    above.pipeline().publish(day(1), "cli", NOW, by_command=True)
+    where = str(tmp_path / "below")
+
+    draft = draft_pipeline(str(above.target), NOW, name="below", target=where)
+    file = tmp_path / "below.yaml"
+    file.write_text(draft.text.replace("trigger: partition-time", "trigger: process-time"))
+    opened = open_pipeline(file, ledger=f"sqlite:///{tmp_path}/below.db")
+    load(opened)
+    publish(opened)
+
+    found = read_committed(where).to_table(columns=["id"])["id"].to_pylist()
+    assert sorted(found) == ids
 
 
 def plain(root: Path) -> SmallLake:

@@ -46,7 +46,9 @@ def test_source_of_a_document_is_valid(text: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", _examples("require_marker: true"))
 def test_pipeline_that_reads_another_names_its_keys(text: str, tmp_path: Path) -> None:
     path = tmp_path / "pipeline.yaml"
-    path.write_text(f"name: below\ntarget: {{path: /lake/mart/orders}}\n{text}")
+    if not text.startswith("name:"):
+        text = f"name: below\ntarget: {{path: /lake/mart/orders}}\n{text}"
+    path.write_text(text)
     source = load_pipeline(path).source.model_dump()
     made = []
     for example in _examples(rf"^name:(?s:.)*{re.escape(source['path'])}\b"):

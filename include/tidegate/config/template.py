@@ -28,6 +28,7 @@ _LISTED = 8
 _KEYS = ("dt", "day", "event_day", "partition_day")
 _COMMENTS = {
     "partition_by": "# columns that the directories name, in path order",
+    "require_marker": "# what another pipeline has committed",
     "csv": "# how the rows are written",
 }
 _COMMENTS_BEGIN = 35
@@ -163,6 +164,9 @@ def _reading(source: Mapping[str, Any], columns: str) -> str:
 
 
 def _option(key: str, said: Any) -> Iterator[str]:
+    if said is True:
+        yield f"  {key}: true".ljust(_COMMENTS_BEGIN) + _COMMENTS[key]
+        return
     if not isinstance(said, Mapping):
         yield f"  {key}: {_scalar(str(said))}"
         return

@@ -27,7 +27,7 @@ class LedgerMoved(TransientError):
     found: str
     template = (
         "pipeline '{pipeline}': expected {expected} in the ledger, found {found}: another run came "
-        "between. Nothing was taken; the run is retried."
+        "between. Nothing was taken; the next run tries again."
     )
 
 
@@ -40,7 +40,7 @@ class NumberPassed(TransientError):
     found: int
     template = (
         "pipeline '{pipeline}': {subject}: expected nothing after number {reserved}, found "
-        "{found}: another run came between. Nothing was recorded; the run is retried."
+        "{found}: another run came between. Nothing was recorded; the next run tries again."
     )
 
 
@@ -81,5 +81,5 @@ class PartitionBusy(TransientError):
     holder: str
     template = (
         "{partition}: its files are being moved or deleted by {holder}. Wait for that process; the "
-        "run is retried."
+        "next run tries again."
     )

@@ -16,7 +16,8 @@ class StorageFull(TransientError):
     path: str
     problem: str
     template = (
-        "{path}: cannot be written: {problem}. Free space on that file system; the run is retried."
+        "{path}: cannot be written: {problem}. Free space on that file system; the next run tries "
+        "again."
     )
 
 
@@ -49,7 +50,7 @@ class StorageSilent(TransientError):
 
     path: str
     problem: str
-    template = "{path}: no answer: {problem}. Check that file system; the run is retried."
+    template = "{path}: no answer: {problem}. Check that file system; the next run tries again."
 
 
 class StoreDenied(StorageDenied):
@@ -97,7 +98,7 @@ class CredentialsExpired(TransientError):
 
     path: str
     problem: str
-    template = "{path}: {problem}. Renew the credentials; the run is retried with those of then."
+    template = "{path}: {problem}. Renew the credentials; the next run takes those of then."
 
 
 class StoreOptionWrong(TerminalError):

@@ -15,6 +15,7 @@ from tidegate.config.sources.every_kind import Names, SourceConfig
 from tidegate.config.sources.files import FilesSourceConfig
 from tidegate.config.sources.hudi import HudiSourceConfig
 from tidegate.config.sources.iceberg import CatalogConfig, IcebergSourceConfig, InstantTime
+from tidegate.config.sources.text_files import MarkerOption
 from tidegate.config.words import KeyProblem
 from tidegate.errors import StorageDenied
 
@@ -26,6 +27,7 @@ __all__ = [
     "HudiSourceConfig",
     "IcebergSourceConfig",
     "InstantTime",
+    "MarkerOption",
     "SourceConfig",
     "of_one_kind",
     "source_meant_by",

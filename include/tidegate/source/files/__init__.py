@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from tidegate.config import OWNER_FILE, MarkerOption
 from tidegate.source.files.directory_keys import guess_keys, named_directory
 from tidegate.source.files.other_formats import guess_format
 from tidegate.source.files.source import FilesSource
@@ -79,6 +80,13 @@ def _waiting(config: FilesSourceConfig, listing: Listing) -> tuple[str, ...]:
 
 
 def guessed_options(config: FilesSourceConfig, storage: Storage) -> Mapping[str, Any]:
-    """Return the format of a folder's files, and the options that make columns of directories."""
+    """Return the format of a folder's files, and what makes columns of its directories.
+
+    A folder that a pipeline publishes to is read by its markers.
+    """
+    by_marker = {}
+    if storage.exists(f"{config.path}/{OWNER_FILE}"):
+        by_marker = {"require_marker": True}
+        config = config.model_copy(update={"require_marker": MarkerOption()})
     listing = list_directory(config, storage)
-    return guess_format(listing) | guess_keys(listing)
+    return guess_format(listing) | guess_keys(listing) | by_marker
