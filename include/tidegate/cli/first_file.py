@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import yaml
 
 from tidegate.config import (
+    absolute_path,
     guess_event_time,
     pipeline_template,
     place_outside,
@@ -74,8 +74,7 @@ def draft_pipeline(table: str, now: datetime, *, name: str | None, target: str |
 
 def _target(name: str, given: str | None, sources: Sequence[str]) -> str:
     """Return where to publish: the given path, or the current directory, or beside the source."""
-    target = given or f"published/{name}"
-    target = target if "://" in target else str(Path(target).absolute())
+    target = absolute_path(given or f"published/{name}")
     known = {"target.path": target, "target.work": work_beside(target)}
     try:
         refuse_overlap_of(name, known, sources)

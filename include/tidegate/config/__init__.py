@@ -50,7 +50,7 @@ from tidegate.config.policies import (
 from tidegate.config.reading import LimitsConfig, ReadConfig, SplitConfig, TableReadConfig
 from tidegate.config.s3 import S3Config
 from tidegate.config.schema import json_schema
-from tidegate.config.section import is_in_store, lies_inside, overlap, store_path
+from tidegate.config.section import absolute_path, is_in_store, lies_inside, overlap, store_path
 from tidegate.config.sources import (
     CatalogConfig,
     FilesSourceConfig,
@@ -105,6 +105,7 @@ __all__ = [
     "SuccessFilePolicy",
     "TableReadConfig",
     "TargetConfig",
+    "absolute_path",
     "airflow_connection",
     "ask_airflow",
     "claimants",
