@@ -333,8 +333,11 @@ def in_a_process_that_dies(act: Callable[[], object]) -> None:
     """Act in another process, which ends without giving anything back."""
     child = os.fork()
     if child == 0:
-        act()
-        os.kill(os.getpid(), signal.SIGKILL)
+        try:
+            act()
+        finally:
+            # Whatever becomes of it, it must not go on as a second process of tests.
+            os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(child, 0)
 
 
