@@ -19,6 +19,7 @@ from tidegate.ledger.publications import Publications
 from tidegate.ledger.schema import metadata
 from tidegate.model.publication import Outcome
 from tidegate.model.run import Run
+from tidegate.pipeline import open_pipeline
 from tidegate.storage import LocalStorage, OsCalls
 
 if TYPE_CHECKING:
@@ -640,4 +641,75 @@ def test_announce_that_a_restoration_fenced_off_is_no_reason_for_another_one(
     assert lake.ids() == lake.listed_ids() == {"dt=2026-02-01": ids}
     lose(lake)
     lake.pipeline().restore_ledger()
+    assert list(lake.pipeline().findings()) == []
+
+
+@pytest.mark.follows("LedgerBehind")
+@pytest.mark.parametrize("again", [1, 2])
+def test_ledger_from_before_a_reset_learns_what_was_published_since(
+    lake: SmallLake, again: int
+) -> None:
+    lake.commit({1: 2, 2: 1})
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    lake.commit({1: 1, 3: 1})
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    backup = save(lake)
+    if again > 1:
+        lake.pipeline().drop("cli", NOW)
+        load(lake.pipeline())
+    lake.pipeline().drop("cli", NOW)
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    lake.commit({2: 1, 4: 1})
+    load(lake.pipeline())
+    expected = lake.ids()
+    put_back(lake, backup)
+    with pytest.raises(LedgerBehind, match="`tidegate fsck orders --rebuild`"):
+        publish(lake.pipeline())
+
+    lake.pipeline().restore_ledger()
+
+    assert lake.ids() == expected
+    assert list(lake.pipeline().findings()) == []
+    publish(lake.pipeline())
+    lake.commit({1: 1, 5: 1})
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    assert lake.ids() == {
+        "dt=2026-02-01": [1, 2, 4, 8],
+        "dt=2026-02-02": [3, 6],
+        "dt=2026-02-03": [5],
+        "dt=2026-02-04": [7],
+    }
+
+
+@pytest.mark.follows("LedgerBehind")
+def test_window_of_a_ledger_that_another_one_replaced_is_read_anew(lake: SmallLake) -> None:
+    lake.commit({1: 2, 2: 1})
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    backup = save(lake)
+    # The other one is restored, as after a move, and the first goes on being used beside it.
+    other = lake.root / "other.db"
+    shutil.copy(backup / "ledger.db", other)
+    there = f"sqlite:///{other}"
+    open_pipeline(lake.file(), ledger=there).restore_ledger()
+    lake.commit({1: 1, 3: 1})
+    load(lake.pipeline())
+    rebuild(open_pipeline(lake.file(), ledger=there))
+    open_pipeline(lake.file(), ledger=there).restore_ledger()
+    load(open_pipeline(lake.file(), ledger=there))
+    with pytest.raises(LedgerBehind, match="`tidegate fsck orders --rebuild`"):
+        publish(lake.pipeline())
+
+    lake.pipeline().restore_ledger()
+
+    publish(lake.pipeline())
+    lake.commit({4: 1})
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    expected = {"dt=2026-02-01": [1, 2, 4], "dt=2026-02-02": [3], "dt=2026-02-03": [5]}
+    assert lake.ids() == expected
     assert list(lake.pipeline().findings()) == []

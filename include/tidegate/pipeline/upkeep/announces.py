@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from tidegate.model.instant import Instant
+    from tidegate.model.ledger_rows import WindowState
     from tidegate.model.plan import Window
     from tidegate.pipeline.state.records import CommitFile, SealedFile
 
@@ -56,6 +57,35 @@ class Announces:
                 if turn_of_plan(plan) > last.get(int(window), _NEVER):
                     counted[int(window)] = digest
         return min((known.items() | counted.items()) - told, default=None)
+
+    def overtook(self, known: Sequence[WindowState]) -> bool:
+        """Return whether a ledger knows a past of before a reset, or of before a restoration.
+
+        Windows take what follows the checkpoint, so that none begins at the start after another one
+        but after a reset; and a window has one content, unless a ledger that was restored meanwhile
+        took another one by the same number.
+
+        Args:
+            known: the windows that the ledger knows as announced.
+        """
+        told: dict[int, list[SealedFile]] = defaultdict(list)
+        for item in self.files:
+            told[item.sealed.window.sequence].append(item)
+        for state in known:
+            items = told.get(state.window.sequence, [])
+            is_told = any(item.sealed.plan_digest == state.plan_digest for item in items)
+            if not is_told and any(item.sealed.number > state.number for item in items):
+                return True
+        joined = [item for item in self.files if _moves_on(item.sealed.window)]
+        if not joined or self.missing is not None:
+            return False
+        first = min(joined, key=lambda item: item.sealed.window.sequence).sealed
+        return _begins_at(first.window, first.first_start) and any(
+            _moves_on(state.window)
+            and state.window.sequence < first.window.sequence
+            and state.number < first.number
+            for state in known
+        )
 
     def first(self) -> dict[int, SealedFile]:
         """Return the first announce of each window, by window."""
@@ -125,6 +155,12 @@ def _line(windows: Sequence[Window]) -> list[Window]:
             after = window
         kept.append(window)
     return kept[::-1]
+
+
+def _moves_on(window: Window) -> bool:
+    """Return whether a window takes what follows the checkpoint."""
+    kind = window.kind
+    return not kind.replaces_everything and kind not in {WindowKind.HISTORY, WindowKind.REBUILD}
 
 
 def _begins_at(window: Window, checkpoint: Instant | None) -> bool:

@@ -6,7 +6,7 @@ Changes nothing.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tidegate.errors import AnnounceOutdated, LedgerBehind, StateFileDamaged, StateFileLost
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from tidegate.ledger import Ledger
     from tidegate.model.abandoned import AbandonedPlan
+    from tidegate.model.ledger_rows import WindowState
     from tidegate.model.partition import Partition
     from tidegate.model.publication import DecisionRecord, GateRecord, Publication
     from tidegate.pipeline.state.behind import Watch
@@ -48,6 +49,8 @@ class Past:
     """The plans of windows that were given up: their numbers are used up."""
     newest_number: int
     """The greatest number of a record, including announces that never took effect; 0 if none."""
+    overtaken: bool
+    """Whether the ledger in use is not believed: it is of before a reset, or was replaced."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +66,14 @@ class PastReader:
     """Returns the commit plans that the ledger in use knows and the work directory lost."""
     lost_announces: Callable[[], Sequence[SealedFile]]
     """The same for announces."""
+    believes: bool = True
+    """Whether what the ledger in use knows has to be in the files."""
 
     def read(self) -> Past:
         """Read all records.
+
+        A ledger of before a reset, or one that was used on after another one was restored, is not
+        believed: nothing of what it alone knows is in effect.
 
         Raises:
             StateFileLost: a window that was announced is in no file, or has no plan; a marker names
@@ -73,8 +81,10 @@ class PastReader:
             StateFileDamaged: a record cannot be read.
         """
         # In this order: what one of them knows is in those that are read after it.
-        known, records = sealed_plans(self.ledger), Records(self.roots, self.storage)
-        lost, lost_announces = self.lost_plans(), self.lost_announces()
+        windows, records = self._announced(), Records(self.roots, self.storage)
+        known = {state.window.sequence: str(state.plan_digest) for state in windows}
+        lost = self.lost_plans() if self.believes else ()
+        lost_announces = self.lost_announces() if self.believes else ()
         plans = [*records.commits(), *lost]
         sealed = [*lost_announces, *self._sealed(records, known)]
         verdicts, decisions = list(records.verdicts()), list(records.decisions())
@@ -84,6 +94,8 @@ class PastReader:
             for item in sealed
             if not self._came_too_late(item) and not self._was_replaced(item, sealed)
         )
+        if announces.overtook(windows):
+            return replace(self, believes=False).read()
         too_late = {
             item.sealed.window.sequence: item for item in sealed if self._came_too_late(item)
         }
@@ -98,7 +110,20 @@ class PastReader:
             *(item.number for item in abandoned),
         )
         newest = max(numbers, default=0)
-        return Past(announces, plans, verdicts, decisions, lost, lost_announces, abandoned, newest)
+        return Past(
+            announces=announces,
+            plans=plans,
+            verdicts=verdicts,
+            decisions=decisions,
+            lost_plans=lost,
+            lost_announces=lost_announces,
+            abandoned=abandoned,
+            newest_number=newest,
+            overtaken=not self.believes,
+        )
+
+    def _announced(self) -> Sequence[WindowState]:
+        return announced(self.ledger) if self.believes else ()
 
     def _sealed(self, records: Records, known: Mapping[int, str]) -> Iterator[SealedFile]:
         for sequence in records.windows():
@@ -158,7 +183,7 @@ class PastReader:
         fence, or recorded something, which is noticed.
         """
         work = self.roots.work
-        recorded = self.ledger.publications.revisions(partition)
+        recorded = self.ledger.publications.revisions(partition) if self.believes else ()
         if recorded and recorded[-1].revision == revision:
             path = f"{work}/{recorded[-1].commit_plan}"
             if recorded[-1].commit_plan not in told and not self.storage.exists(path):
@@ -242,13 +267,14 @@ class PastReader:
         return f"`{command('fsck', self.ledger.name, '--rebuild')}`"
 
 
+def announced(ledger: Ledger) -> Sequence[WindowState]:
+    """Return the windows that a ledger knows as announced."""
+    return [state for state in ledger.windows.all() if state.sealed]
+
+
 def sealed_plans(ledger: Ledger) -> dict[int, str]:
     """Return the windows that a ledger knows as announced, each with its plan in effect."""
-    return {
-        state.window.sequence: str(state.plan_digest)
-        for state in ledger.windows.all()
-        if state.sealed
-    }
+    return {state.window.sequence: str(state.plan_digest) for state in announced(ledger)}
 
 
 def lost_announce(

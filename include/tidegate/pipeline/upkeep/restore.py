@@ -28,7 +28,7 @@ from tidegate.pipeline.upkeep.taken_back import taken_back
 from tidegate.stage import layout
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
     from tidegate.config import PipelineConfig
     from tidegate.ledger.restoring import Fenced
@@ -101,9 +101,10 @@ class Restorer:
             path = layout.sealed_file(item.plan_uri)
             self.storage.write_once(path, pretty(item.sealed.to_json()))
         restored = made.restore(owner.ledger, past)
-        gone = tuple(self._taken_back(made.ledger, past))
+        states = [] if past.overtaken else self.ledger.partitions.all()
+        gone = tuple(self._taken_back(made.ledger, past, states))
         told = {*_decided_since(past, before), *(item.partition for item in gone)}
-        undecided = tuple(self._undecided(made.ledger, told))
+        undecided = tuple(self._undecided(made.ledger, told, states))
         restored = replace(restored, undecided=undecided, taken_back=gone)
         if before is not None:
             made.keep(before.state)
@@ -131,15 +132,18 @@ class Restorer:
         state = self.ledger.pipeline.find()
         return state is not None and state.ledger_id == ledger_id
 
-    def _taken_back(self, made: Ledger, past: Past) -> Iterator[TakenBack]:
+    def _taken_back(
+        self, made: Ledger, past: Past, states: Sequence[PartitionState]
+    ) -> Iterator[TakenBack]:
         """Yield the erasures and undos of which ledger or work directory know, and not the target.
 
         Args:
             made: the restored ledger.
             past: what the files say.
+            states: the partitions of the ledger in use.
         """
         known = [(item.plan.publication, item.plan.approval) for item in past.plans]
-        for state in self.ledger.partitions.all():
+        for state in states:
             for entry in self.ledger.publications.revisions(state.partition):
                 committed = self.ledger.publications.find(state.partition, entry.digest)
                 known += [(committed.publication, committed.approval)] if committed else []
@@ -149,15 +153,18 @@ class Restorer:
             stands[state.partition.path] = begun.publication.revision if begun else state.revision
         return taken_back(known, {path: revision for path, revision in stands.items() if revision})
 
-    def _undecided(self, made: Ledger, told: Collection[Partition]) -> Iterator[str]:
+    def _undecided(
+        self, made: Ledger, told: Collection[Partition], states: Sequence[PartitionState]
+    ) -> Iterator[str]:
         """Yield the partitions with a decision in the ledger in use that is not restored.
 
         Args:
             made: the restored ledger.
             told: those of which a file tells what was set aside and released since, or which are
                 named for another reason.
+            states: the partitions of the ledger in use.
         """
-        for state in self.ledger.partitions.all():
+        for state in states:
             known, now = self._decided(state), made.partitions.find(state.partition)
             if known is not None:
                 found = made.publications.find(state.partition, known.publication.digest)
