@@ -5,10 +5,13 @@ Whatever happens, each row is in the table once.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import json
 import re
 import shutil
 import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +28,7 @@ from small_lake import DAY_1, NOW, day, decide, load, local, publish
 from tidegate.errors import (
     LedgerBehind,
     TableBusy,
+    TableCatalogRefuses,
     TableCatalogSilent,
     TableFileMissing,
     TargetTableGone,
@@ -38,7 +42,7 @@ from tidegate.model.run import Run
 from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 HOLDING: dict[str, Any] = {"rows": [{"name": "few", "where": "id < 9", "on_failure": "hold"}]}
 FIRST = "2026-02-01"
@@ -404,6 +408,47 @@ def test_restored_catalog_is_named_and_brought_up_to_date(
 
     assert lake.rows() == {FIRST: [*first[:3], *second[:2], *third[:1]], "2026-02-02": first[3:]}
     assert list(lake.pipeline().findings()) == []
+
+
+@contextlib.contextmanager
+def refusing_catalog(status: int) -> Iterator[tuple[str, list[str]]]:
+    """Run a REST catalog that refuses everything; its address, and what it was asked."""
+    asked: list[str] = []
+    said = {"message": "not for you", "type": "ForbiddenException", "code": status}
+
+    class Refusing(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            body = json.dumps({"error": said}).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_words: object) -> None:
+            """Say nothing."""
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}", asked
+        server.shutdown()
+
+
+@pytest.mark.follows("TableCatalogRefuses")
+@pytest.mark.parametrize("status", [400, 401, 403])
+def test_catalog_that_refuses_is_asked_once(lake: LakeToLake, status: int) -> None:
+    ids = lake.commit({1: 2, 2: 1})
+    load(lake.pipeline())
+    with refusing_catalog(status) as (uri, asked):
+        refusing = {"name": "lake", "type": "rest", "uri": uri, "warehouse": None}
+        other = lake.pipeline(target={"catalog": refusing})
+        with pytest.raises(TableCatalogRefuses, match="not for you"):
+            other.publish(day(1), "cli", NOW, by_command=True)
+    assert len(asked) == 1
+
+    # What the message says to do.
+    lake.pipeline().publish(day(1), "cli", NOW, by_command=True)
+    assert lake.rows() == {FIRST: ids[:2]}
 
 
 @pytest.mark.follows("TargetTableGone")

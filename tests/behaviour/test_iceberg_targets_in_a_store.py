@@ -14,6 +14,7 @@ from pyiceberg.exceptions import CommitStateUnknownException
 from behaviour.test_completeness import ABSENT, suite
 from behaviour.test_erase import RULE, RUN
 from behaviour.test_iceberg_survival import append, append_amid_a_commit, fail_once
+from behaviour.test_iceberg_target_commands import APPROVED, erased, held
 from behaviour.test_iceberg_target_shape import COLUMNS, checked
 from behaviour.test_stores import KEYS, bucket, told, way
 from behaviour.test_undo import ADA
@@ -96,6 +97,20 @@ def test_rows_are_published_by_one_snapshot_per_revision(
     assert not [key for key in bucket.all() if "/staged/" in key]
     assert lake.shop.location() == f"s3://{bucket.name}/published/orders"
     assert list(lake.pipeline(**way_of_files).findings()) == []
+
+
+def test_only_branches_with_erased_rows_go(lake: LakeToLake, bucket: Bucket) -> None:
+    lake.commit({1: 2, 2: 2, 3: 1})
+    load(lake.pipeline(**APPROVED))
+    publish(lake.pipeline(**APPROVED))
+
+    report = erased(lake, "id = 1", **APPROVED)
+
+    assert report.left == ()
+    assert held(lake) == ["2026-02-02", "2026-02-03"]
+    dropped = [file for file in report.files if held_branch(day(1)) in file.done]
+    assert [file.rows for file in dropped] == [1]
+    assert dropped[0].path.startswith(f"s3://{bucket.name}/published/orders/data/dt={FIRST}/")
 
 
 def test_rows_of_a_table_in_the_store_come_into_another_once(

@@ -15,6 +15,17 @@ class TableCatalogSilent(TransientError):
     )
 
 
+class TableCatalogRefuses(TerminalError):
+    """The catalog of the target answers that it will not do what it is asked."""
+
+    table: str
+    problem: str
+    template = (
+        "table '{table}': its catalog refuses: {problem}. Correct the credentials in "
+        "`target.catalog`, or let the catalog's owner grant what is refused. Nothing was published."
+    )
+
+
 class TableBusy(TransientError):
     """Other writers committed to the table again and again while a partition was published."""
 

@@ -86,4 +86,6 @@ def _names(columns: Sequence[ListedColumn]) -> list[str]:
 
 def place(location: str) -> str:
     """Return a location as it can be compared, without the spellings of one scheme."""
-    return posixpath.normpath(_STORE.sub("s3://", _FILE.sub("/", location)))
+    found = _STORE.sub("s3://", _FILE.sub("/", location))
+    scheme, mark, path = found.rpartition("://")
+    return f"{scheme}{mark}{posixpath.normpath(path)}"

@@ -21,8 +21,12 @@ _TABLE_KEYS = {
     "s3.session-token": "session_token",
     "s3.region": "region",
 }
-_CREDENTIALS = {"access-key-id", "secret-access-key", "session-token", "anonymous"}
-"""Of `s3.…`, or of `client.…`, which is for catalogs too."""
+_CREDENTIALS = {
+    f"{of}.{part}"
+    for of in ("s3", "client")
+    for part in ("access-key-id", "secret-access-key", "session-token", "anonymous")
+}
+"""Those of `client.…` are for the files of tables, too; others, as of `glue.…`, are not."""
 
 
 def arrow_files(storage: Stores, root: str) -> tuple[pafs.FileSystem, Callable[[str], str]]:
@@ -51,8 +55,7 @@ def table_properties(options: S3Options, said: Mapping[str, str]) -> dict[str, s
     Raises:
         CredentialsMissing: there are no credentials.
     """
-    has_own = any(key.partition(".")[2] in _CREDENTIALS for key in said)
-    found = arrow_place(options) if has_own else arrow_options(options)
+    found = arrow_options(options) if _CREDENTIALS.isdisjoint(said) else arrow_place(options)
     properties = {key: found[name] for key, name in _TABLE_KEYS.items() if found.get(name)}
     if "client.region" in said:
         # The library would ask for the other name first.

@@ -25,6 +25,11 @@ WHO = {
             {"s3.endpoint": PLACE["s3.endpoint"], **WHO, "client.region": "us"},
             id="region for all",
         ),
+        pytest.param(
+            {"glue.access-key-id": "two"},
+            {**PLACE, **WHO, "glue.access-key-id": "two"},
+            id="of the catalog alone",
+        ),
         *(
             pytest.param({name: "two"}, {**PLACE, name: "two"}, id=name)
             for name in (

@@ -5,14 +5,19 @@ from __future__ import annotations
 import re
 
 from pyiceberg.exceptions import (
+    BadRequestError,
     CommitStateUnknownException,
+    ForbiddenError,
     OAuthError,
     RESTError,
+    UnauthorizedError,
 )
 
 from tidegate.errors import StoreDenied
 
 SILENT = (OSError, RESTError, OAuthError, CommitStateUnknownException)
+REFUSED = (BadRequestError, UnauthorizedError, ForbiddenError, OAuthError)
+"""Answers by which a catalog says that asking again is of no use."""
 _CLIENTS = {"sqlalchemy", "thrift", "hive_metastore", "botocore"}
 """Packages with errors of their own, which are not always installed."""
 _REFUSED = re.compile(

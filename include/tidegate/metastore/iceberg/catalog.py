@@ -14,12 +14,13 @@ from pyiceberg.exceptions import (
 )
 
 from tidegate.errors import (
+    TableCatalogRefuses,
     TableCatalogSilent,
     TableCatalogUnknown,
     TableFileMissing,
     TableNamespaceMissing,
 )
-from tidegate.metastore.iceberg.answers import denial, is_silence
+from tidegate.metastore.iceberg.answers import REFUSED, denial, is_silence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -80,6 +81,7 @@ class TableAddress:
         Raises:
             TableNamespaceMissing: the catalog does not have the namespace.
             TableCatalogSilent: it does not answer, or the store of the table does not (Transient).
+            TableCatalogRefuses: it answers that it will not.
             TableFileMissing: the store does not have a file of the table.
             StoreDenied: the store refuses the credentials.
         """
@@ -88,6 +90,8 @@ class TableAddress:
         except NoSuchNamespaceError as absent:
             namespace = self.table.rpartition(".")[0]
             raise TableNamespaceMissing(table=self.name, namespace=namespace) from absent
+        except REFUSED as refused:
+            raise TableCatalogRefuses(table=self.name, problem=str(refused)) from refused
         except FileNotFoundError as absent:
             raise TableFileMissing(table=self.name, problem=str(absent)) from absent
         except Exception as failed:
