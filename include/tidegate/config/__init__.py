@@ -48,7 +48,7 @@ from tidegate.config.policies import (
     SuccessFilePolicy,
 )
 from tidegate.config.reading import LimitsConfig, ReadConfig, SplitConfig, TableReadConfig
-from tidegate.config.s3 import S3Config
+from tidegate.config.s3 import ENDPOINT, S3Config, is_endpoint
 from tidegate.config.schema import json_schema
 from tidegate.config.section import absolute_path, is_in_store, lies_inside, overlap, store_path
 from tidegate.config.sources import (
@@ -73,6 +73,7 @@ from tidegate.config.target import (
 from tidegate.config.template import guess_event_time, pipeline_template
 
 __all__ = [
+    "ENDPOINT",
     "OWNER_FILE",
     "RETIRED",
     "CatalogConfig",
@@ -113,6 +114,7 @@ __all__ = [
     "guess_event_time",
     "has_postgres",
     "home",
+    "is_endpoint",
     "is_in_store",
     "json_schema",
     "ledger_file",

@@ -22,6 +22,9 @@ _TABLE = re.compile(r"(\w+\.)?\w+\.\w+", re.ASCII)
 
 def _thrift(uri: str | None) -> str | None:
     for said in uri.split(",") if uri is not None else ():
+        if "@" in said:
+            msg = "expected `thrift://host:port`, found one with a user or a password"
+            raise ValueError(msg)
         if not _is_thrift(said.strip()):
             msg = f"expected `thrift://host:port`, found '{said.strip()}'"
             raise ValueError(msg)

@@ -47,7 +47,12 @@ _OUTSIDE_PLANS = frozenset(
 _PRESETS = ("@hourly", "@daily", "@weekly", "@monthly", "@quarterly", "@yearly")
 _CRON_FIELD = re.compile(r"[0-9A-Za-z*/,#?-]+")
 _PATTERN_NAME = re.compile(r"\$(?=([^\W\d]\w*))")
-_SECRET_KEY = re.compile(r"password|secret|token|credential|access-key", re.IGNORECASE)
+_SECRET_KEY = re.compile(
+    r"(?:password|secret|token|credential|authorization|account-key|connection-string)"
+    r"(?!.*(?:enabled|expires|ur[il]$))",
+    re.IGNORECASE,
+)
+"""Names of options of catalogs with secrets in them; no list is complete."""
 _ADDRESS_SECRET = re.compile(r"://[^/@:]*:[^/@]+@")
 
 
@@ -245,7 +250,7 @@ class PipelineConfig(Section):
 
     def notes(self) -> tuple[str, ...]:
         """Return warnings about valid settings that may surprise (PC-O90, PC-T21)."""
-        return (*self._timing_notes(), *self._commit_notes(), *self._secret_notes())
+        return (*self._timing_notes(), *self._commit_notes())
 
     def _commit_notes(self) -> list[str]:
         notes = []
@@ -289,19 +294,21 @@ class PipelineConfig(Section):
             )
         return notes
 
-    def _secret_notes(self) -> list[str]:
+    def _check_secrets(self) -> None:
+        """Check that no secret would be stored in plans, where it can be read for ever."""
         addresses = {f"source.{key}": value for key, value in self.source.connection.items()}
         said = self.target.catalog.properties if self.target.catalog else {}
         addresses |= {f"target.catalog.{key}": value for key, value in said.items()}
         if self.commit.counts is not None and self.commit.counts.connection is not None:
             addresses["commit.counts.connection"] = self.commit.counts.connection
-        return [
-            f"`{key}` is in plain text and is stored in plans; "
-            "write `${env:NAME}` and set the variable where the pipeline runs"
-            for key, value in addresses.items()
-            if not PLACEHOLDER.search(value)
-            and (_SECRET_KEY.search(key) or _ADDRESS_SECRET.search(value))
-        ]
+        for key, value in addresses.items():
+            is_plain = not PLACEHOLDER.search(value)
+            if is_plain and (_SECRET_KEY.search(key) or _ADDRESS_SECRET.search(value)):
+                problem = (
+                    "is written in plain text, and would be stored in plans; write `${env:NAME}` "
+                    "and set the variable where the pipeline runs"
+                )
+                raise KeyProblem(problem, key=key)
 
     @field_validator("source")
     @classmethod
@@ -344,6 +351,7 @@ class PipelineConfig(Section):
             if names.count(name) > 1:
                 problem = f"the rule '{name}' stands there twice"
                 raise KeyProblem(problem, key="rows")
+        self._check_secrets()
         self._check_late_data()
         self._check_kinds()
         self._check_upsert()

@@ -15,12 +15,27 @@ from tidegate.config.words import KeyProblem
 _CONNECTION = re.compile(r"[\w.-]+", re.ASCII)
 
 
+ENDPOINT = "`https://host` or `http://host:port`"
+"""What an endpoint looks like, for people."""
+
+
+def is_endpoint(text: str) -> bool:
+    """Return whether a text is the address of a store, and nothing that has to be kept secret."""
+    try:
+        place = urlsplit(text)
+        is_whole = bool(place.hostname) and place.port != 0
+    except ValueError:
+        # The port is no number, or too large.
+        return False
+    is_more = "@" in place.netloc or place.query or place.fragment or re.search(r"\s", text)
+    return place.scheme in {"http", "https"} and is_whole and not is_more
+
+
 def _web_address(text: str) -> str:
-    place = urlsplit(text)
-    if not PLACEHOLDER.search(text) and (
-        place.scheme not in {"http", "https"} or not place.hostname or place.username
-    ):
-        msg = f"expected `https://host` or `http://host:port`, found '{text}'"
+    if not PLACEHOLDER.search(text) and not is_endpoint(text):
+        # What is left of such a mark may be a password, what is right of the other one a token.
+        found = "one with a user or a query" if {"@", "?"} & {*text} else f"'{text}'"
+        msg = f"expected {ENDPOINT}, found {found}"
         raise ValueError(msg)
     return text.rstrip("/")
 

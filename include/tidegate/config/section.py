@@ -150,6 +150,9 @@ def store_path(path: str, folder: Path | None = None) -> str:
             raise ValueError(msg)
         return local_path(path, folder, ", or s3://")
     bucket, _, prefix = path.partition("://")[2].partition("/")
+    if "@" in bucket:
+        msg = "expected `s3://bucket/prefix`, found a user or a password; they belong to `s3`"
+        raise ValueError(msg)
     parts = prefix.rstrip("/").split("/")
     if not bucket or (prefix and not all(parts)) or not {".", ".."}.isdisjoint(parts):
         msg = f"expected `s3://bucket/prefix`, found '{path}'"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from tidegate.config import S3Config, airflow_connection, resolve_secret
+from tidegate.config import ENDPOINT, S3Config, airflow_connection, is_endpoint, resolve_secret
 from tidegate.errors import (
     BucketMissing,
     CredentialsExpired,
@@ -53,9 +53,9 @@ _ATTEMPTS = 6
 _CONNECT_SECONDS = 10
 _READ_SECONDS = 60
 _CONNECTIONS = 32
-_NO_USER = (
-    "the endpoint has a user or a password in its address; they belong to `access_key` and "
-    "`secret_key`"
+_NO_ENDPOINT = (
+    f"the endpoint is not {ENDPOINT}; a user and a password belong to `access_key` and "
+    "`secret_key`, and a query to neither"
 )
 _KEYS = ("endpoint", "region", "profile", "access_key", "secret_key", "session_token")
 
@@ -97,7 +97,8 @@ class S3Options:
         Raises:
             SecretMissing: a variable is not set, or there is no such connection.
             ConnectionUnreadable: the connection's variable cannot be read.
-            StoreOptionWrong: the endpoint has credentials in it, which errors would show.
+            StoreOptionWrong: the endpoint is none, or has credentials in it, which errors would
+                show.
         """
         given = {
             name: resolve_secret(text, f"s3.{name}")
@@ -116,8 +117,8 @@ class S3Options:
                 "profile": extra.get("profile_name"),
             }
             given = {**{key: text for key, text in told.items() if text}, **given}
-        if "@" in given.get("endpoint", ""):
-            raise StoreOptionWrong(problem=_NO_USER)
+        if "endpoint" in given and not is_endpoint(given["endpoint"]):
+            raise StoreOptionWrong(problem=_NO_ENDPOINT)
         return replace(S3Options(), **given)
 
 

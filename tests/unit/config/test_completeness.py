@@ -158,12 +158,14 @@ def test_table_is_opened_as_a_source_is(tmp_path: Path) -> None:
     assert counts.iceberg.table == "audit.counts"
 
 
-def test_address_in_plain_text_is_noted(tmp_path: Path) -> None:
-    said = {"query": "q", "connection": "postgresql://u:secret@db/audit"}
+def test_address_in_plain_text_is_refused(tmp_path: Path) -> None:
+    said = {"query": "q", "connection": "postgresql://u:hidden@db/audit"}
 
-    (note,) = load_pipeline(written(tmp_path, counts=said)).notes()
+    with pytest.raises(ConfigInvalid, match="is written in plain text") as refused:
+        load_pipeline(written(tmp_path, counts=said))
 
-    assert note.startswith("`commit.counts.connection` is in plain text")
+    assert "`commit.counts.connection`" in str(refused.value)
+    assert "hidden" not in str(refused.value)
 
 
 def test_schema_offers_the_words() -> None:

@@ -68,6 +68,25 @@ def test_connection_that_cannot_be_read_is_told_from_one_that_is_not_there(
     assert airflow_connection("lake", "s3.connection").password == "the+secret"
 
 
+@pytest.mark.follows("StoreOptionWrong")
+@pytest.mark.parametrize(
+    "wrong",
+    ["http://127.0.0.1:99999", "http://s:9/?token=hidden", "minio:9000", "http:// host", "http://"],
+)
+def test_endpoint_that_a_variable_has_is_one_before_it_is_asked(
+    wrong: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ENDPOINT", wrong)
+
+    with pytest.raises(StoreOptionWrong, match="the endpoint is not `https://host`") as refused:
+        S3Options("${env:ENDPOINT}").resolved()
+
+    assert "hidden" not in str(refused.value)
+    # What the message says to do.
+    monkeypatch.setenv("ENDPOINT", "http://store:9/v1/s3")
+    assert S3Options("${env:ENDPOINT}").resolved().endpoint == "http://store:9/v1/s3"
+
+
 @pytest.mark.parametrize("by", ["variable", "connection"])
 def test_endpoint_with_a_password_is_refused_before_an_error_shows_it(
     by: str, monkeypatch: pytest.MonkeyPatch
@@ -76,7 +95,9 @@ def test_endpoint_with_a_password_is_refused_before_an_error_shows_it(
     monkeypatch.setenv("AIRFLOW_CONN_LAKE", '{"extra": {"endpoint_url": "http://u:the-secret@s"}}')
     said = S3Options("${env:ENDPOINT}") if by == "variable" else S3Options(connection="lake")
 
-    with pytest.raises(StoreOptionWrong, match="a user or a password in its address") as refused:
+    with pytest.raises(
+        StoreOptionWrong, match="a user and a password belong to `access_key`"
+    ) as refused:
         said.resolved()
 
     assert "the-secret" not in str(refused.value)

@@ -1222,6 +1222,63 @@ def test_mistake_is_named_with_line_key_and_remedy(
     assert str(refused) == f"{tmp_path}/orders.yaml:{line}: `{key}`: {problem}"
 
 
+_ICEBERG = "target: {{kind: iceberg, path: /out, table: a.b, catalog: {{name: c, {0}}}}}"
+_SOURCE = "source: {{kind: iceberg, table: raw.orders, catalog: {{name: c, {0}}}}}"
+_LISTED = "target: {{path: /out, metastore: {{uri: '{0}', table: a.b}}}}"
+
+
+@pytest.mark.parametrize(
+    ("said", "key"),
+    [
+        (_SOURCE.format("s3.secret-access-key: hidden"), "source.catalog.s3.secret-access-key"),
+        (_SOURCE.format("uri: 'postgresql://me:hidden@host/db'"), "source.catalog.uri"),
+        (_ICEBERG.format("uri: 'postgresql+psycopg2://me:hidden@h/d'"), "target.catalog.uri"),
+        (_ICEBERG.format("token: hidden"), "target.catalog.token"),
+        (_ICEBERG.format("credential: 'me:hidden'"), "target.catalog.credential"),
+        (
+            _ICEBERG.format("header.Authorization: 'Bearer hidden'"),
+            "target.catalog.header.Authorization",
+        ),
+        (
+            _ICEBERG.format("adls.connection-string: 'AccountKey=hidden'"),
+            "target.catalog.adls.connection-string",
+        ),
+        (_ICEBERG.format("adls.account-key: hidden"), "target.catalog.adls.account-key"),
+        (_LISTED.format("thrift://me:hidden@host:9083"), "target.metastore.uri"),
+        ("target: {path: 's3://me:hidden@lake/orders'}", "target.path"),
+        ("s3: {endpoint: 'https://me:hidden@store'}", "s3.endpoint"),
+        ("s3: {endpoint: 'https://store/?token=hidden'}", "s3.endpoint"),
+    ],
+)
+def test_secret_in_plain_text_is_refused_and_not_said(tmp_path: Path, said: str, key: str) -> None:
+    refused = refusal(tmp_path, mistaken(said))
+
+    assert refused.key == key
+    assert "hidden" not in str(refused)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "token-refresh-enabled: 'false'",
+        "gcs.oauth2.token-expires-at: '17'",
+        "oauth2-server-uri: 'http://host/tokens'",
+        "header.X-Iceberg-Access-Delegation: vended-credentials",
+        "s3.access-key-id: known",
+        "token: '${{env:TOKEN}}'",
+    ],
+)
+def test_option_of_a_catalog_that_is_no_secret_is_written_as_it_is(
+    tmp_path: Path, said: str
+) -> None:
+    path = tmp_path / "orders.yaml"
+    path.write_text(mistaken(_ICEBERG.format(said.format())))
+
+    target = load_pipeline(path).target
+    assert target.catalog is not None
+    assert said.partition(":")[0] in target.catalog.properties
+
+
 def test_several_mistakes_are_all_named_with_their_lines(tmp_path: Path) -> None:
     refused = refusal(
         tmp_path, SHORT + "execute: {engine: sparc}\ncommit: {delay: 5, trigger: x}\n"
