@@ -173,6 +173,24 @@ def test_revision_with_a_directory_of_its_own_is_read_while_it_stands(
     assert list(opened.findings()) == []
 
 
+@pytest.mark.parametrize("age", ["1d", "0s"], ids=["sent", "staged"])
+def test_work_directory_may_be_in_another_bucket(lake: SmallLake, bucket: Bucket, age: str) -> None:
+    work = f"{bucket.server.bucket()}/work/orders"
+    lake.keys["target"] |= {"work": work, "multipart_max_age": age}
+
+    grown(lake)
+
+    assert ids(bucket) == [1, 2, 4, 5, 7, 8]
+    assert list(lake.pipeline().findings()) == []
+    lake.pipeline().ledger.engine.dispose()
+    (lake.root / "ledger.db").unlink()
+    lake.pipeline().restore_ledger()
+    grown(lake, 1)
+    assert ids(bucket) == [1, 2, 4, 5, 7, 8, 10, 11]
+    assert {key.split("/")[0] for key in bucket.all()} == {"published"}
+    assert not [key for key in bucket.all() if ".tidegate-" in key]
+
+
 def ids_of(found: ds.Dataset) -> list[int]:
     return sorted(found.to_table(columns=["id"])["id"].to_pylist())
 

@@ -187,7 +187,7 @@ class Grounds:
         told = self.work
         if above is not None:
             way = str(above.get("work"))
-            told = normal(f"{self.storage.real_path(self.target)}/{way}")
+            told = normal(f"{self.storage.real_path(self.target)}/{way}" if _is_way(way) else way)
         fits = told in {self.work, self.storage.real_path(self.work)}
         return Claims(_owner(above), _owner(beside), told, fits)
 
@@ -271,9 +271,13 @@ class Grounds:
             raise WorkUnfit(pipeline=pipeline, target=self.target, work=self.work, fits=fits)
 
     def _way_to_work(self) -> str:
-        """Return the path from the target to the work directory, independent of mount points."""
+        """Return the path from the target to the work directory, independent of mount points.
+
+        It has an address if no way leads there, because it is in another bucket.
+        """
         work, target = self.storage.real_path(self.work), self.storage.real_path(self.target)
-        return posixpath.relpath(work, target)
+        way = posixpath.relpath(work, target)
+        return way if normal(f"{target}/{way}") == work else work
 
     def _marked_by(self) -> set[str]:
         """Return the pipelines of all markers in the target, and of what is theirs below it."""
@@ -312,6 +316,10 @@ def _owner_of_work(read: _Reading, path: str) -> Owner | None:
     except (OwnerInvalid, StorageDenied):
         return None
     return _owner(raw) if raw is not None and "target" in raw else None
+
+
+def _is_way(said: str) -> bool:
+    return "://" not in said
 
 
 def _owner(raw: dict[str, Any] | None) -> Owner | None:
