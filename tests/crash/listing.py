@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 METASTORE = "TIDEGATE_TEST_METASTORE_PORT"
 """A variable: the port of the metastore of all lives."""
 _DATABASE, _TABLE = "default", "orders"
-_CHANGES = ("create", "drop", "put", "set_columns", "set_location")
+_CHANGES = ("create", "drop", "put", "widen", "set_location")
 
 
 def listed(scenario: Scenario) -> Scenario:

@@ -512,8 +512,8 @@ def test_column_that_another_commit_added_meanwhile_is_no_error(
     assert found is not None
     wanted = (*found.columns.columns, ListedColumn("b", "int"))
 
-    listed.set_columns(wanted)
-    listed.set_columns(wanted)
+    listed.widen(wanted)
+    listed.widen(wanted)
     listed.create(replace(found, location=f"{tmp_path}/other"))
 
     again = listed.table()

@@ -103,7 +103,7 @@ class CatalogTable:
             + (f" TBLPROPERTIES ({properties})" if properties else "")
         )
 
-    def set_columns(self, columns: tuple[ListedColumn, ...]) -> None:
+    def widen(self, columns: tuple[ListedColumn, ...]) -> None:
         """See `Metastore`."""
         found = self.table()
         known = {it.name.lower() for it in found.columns.columns} if found else set()

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from tidegate.errors import DatabaseMissing, MetastoreRefused
 from tidegate.metastore.connections import ask
+from tidegate.metastore.hive_types import holds
 from tidegate.model.metastore import ListedColumn, ListedPartition, ListedTable, TableColumns
 
 if TYPE_CHECKING:
@@ -105,9 +106,13 @@ class HiveMetastore:
 
         self._asked(create)
 
-    def set_columns(self, columns: tuple[ListedColumn, ...]) -> None:
+    def widen(self, columns: tuple[ListedColumn, ...]) -> None:
         """See `Metastore`."""
-        self._alter(lambda found: setattr(found.sd, "cols", _fields(columns)))
+
+        def change(found: Any) -> None:
+            found.sd.cols = _fields(_widened(_columns(found.sd.cols), columns))
+
+        self._alter(change)
 
     def set_location(self, location: str) -> None:
         """See `Metastore`."""
@@ -262,6 +267,18 @@ def format_of(input_format: str) -> str:
     """Return the format that a class of Hive reads; the class itself if it is another one."""
     known = {classes.input: name for name, classes in _FORMATS.items()}
     return known.get(input_format, input_format)
+
+
+def _widened(
+    found: tuple[ListedColumn, ...], wanted: tuple[ListedColumn, ...]
+) -> tuple[ListedColumn, ...]:
+    """Return the columns of a table with others, of which it may have wider ones by now."""
+    columns = {column.name.lower(): column for column in found}
+    for column in wanted:
+        known = columns.get(column.name.lower())
+        if known is None or not holds(known.type, column.type):
+            columns[column.name.lower()] = column
+    return tuple(columns.values())
 
 
 def _fields(columns: tuple[ListedColumn, ...]) -> list[Any]:

@@ -40,8 +40,11 @@ class Metastore(Protocol):
         """List a table unless it is listed, whoever else does the same at this moment."""
         ...
 
-    def set_columns(self, columns: tuple[ListedColumn, ...]) -> None:
-        """Replace the columns of the table, but not those of its partitions."""
+    def widen(self, columns: tuple[ListedColumn, ...]) -> None:
+        """Add columns to the table, and change the types of others, but not in its partitions.
+
+        Columns that others added meanwhile stay.
+        """
         ...
 
     def set_location(self, location: str) -> None:

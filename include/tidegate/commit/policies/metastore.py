@@ -211,7 +211,7 @@ class ListInMetastore:
                 if not same_place(found.location, wanted.location):
                     self.metastore.set_location(wanted.location)
                 return
-            self.metastore.set_columns(needed)
+            self.metastore.widen(needed)
         problem = f"its columns were changed {_ATTEMPTS} times while this commit compared them"
         server, table = self.options.server, self.options.table
         raise MetastoreRefused(uri=server, table=table, problem=problem)
