@@ -11,8 +11,9 @@ from typer.testing import CliRunner
 from dying import Killed
 from lake_target import LakeToLake
 from small_lake import NOW, day, decide, load, local, publish
+from tidegate import read_committed
 from tidegate.cli.app import app
-from tidegate.errors import PipelineRetired, TableCatalogSilent
+from tidegate.errors import PipelineRetired, PublishedInCatalog, TableCatalogSilent
 from tidegate.metastore.iceberg.held import held_branch
 from tidegate.metastore.iceberg.snapshots import TableCommits
 from tidegate.model.partition import Partition
@@ -371,3 +372,25 @@ def test_explain_names_the_branch_of_what_is_held(
     said = CliRunner().invoke(app, ["explain", "orders", f"dt={FIRST}"]).output
 
     assert f"'tidegate-held/dt={FIRST}' of shop.orders" in " ".join(said.split())
+
+
+@pytest.mark.follows("PublishedInCatalog")
+@pytest.mark.parametrize("below", ["", "data", "data/dt=2026-02-01"])
+def test_table_is_read_by_its_catalog_and_not_by_markers(lake: LakeToLake, below: str) -> None:
+    ids = lake.commit({1: 2, 2: 1})
+    load(lake.pipeline())
+    publish(lake.pipeline())
+
+    with pytest.raises(PublishedInCatalog, match=f"kind iceberg in {lake.target}. Read it by its"):
+        read_committed(lake.target / below)
+
+    assert lake.rows() == {FIRST: ids[:2]}
+
+
+def test_table_that_has_markers_too_is_read_by_them(lake: LakeToLake) -> None:
+    marked = {"commit": {"policies": ["snapshot", "success-file"]}}
+    ids = lake.commit({1: 2, 2: 1})
+    load(lake.pipeline(**marked))
+    publish(lake.pipeline(**marked))
+
+    assert read_committed(lake.data).to_table()["id"].to_pylist() == ids[:2]

@@ -65,6 +65,19 @@ def tables_below(root: str, folders: Sequence[str]) -> PublishedTablesBelow:
     return PublishedTablesBelow(root=root, found=f"{folders[0]}{more}")
 
 
+class PublishedInCatalog(TerminalError):
+    """Files belong to a table whose catalog says which of them count; no marker lists them."""
+
+    root: str
+    table: str
+    kind: str
+    template = (
+        "{root}: expected markers of Tidegate, found a table of kind {kind} in {table}. Read it by "
+        "its catalog, which alone knows which of its files and rows count: listed, rows that were "
+        "replaced or erased would be read, too."
+    )
+
+
 class MarkerMissing(TransientError):
     """A table has data files, but no marker says which of them count (PC-A06)."""
 

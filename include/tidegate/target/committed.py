@@ -10,19 +10,20 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from tidegate.config import OWNER_FILE, S3Config, store_path
+from tidegate.config import OWNER_FILE, S3Config, store_path, tables_around
 from tidegate.errors import (
     CommittedFileMissing,
     MarkerInvalid,
     MarkerMissing,
     PartitionNotThere,
+    PublishedInCatalog,
     PublishedTableMissing,
     tables_below,
 )
 from tidegate.model.part_format import PARQUET, form_of_name
 from tidegate.model.partition import unescape
 from tidegate.physical.parts import open_part, part_kind
-from tidegate.storage import Stores, arrow_files, below
+from tidegate.storage import Stores, above, arrow_files, below
 from tidegate.target.marker import StandingMarker, find_markers, is_seen_as_data
 from tidegate.target.schema import unified
 from tidegate.target.told_columns import told
@@ -73,6 +74,7 @@ def read_committed(
 
     Raises:
         PublishedTableMissing: there is no directory at the path, or there are tables below it.
+        PublishedInCatalog: it is the folder of an Iceberg table, or in one, and has no markers.
         MarkerInvalid: a file with a marker's name is not one of Tidegate's, or it lists files of
             CSV or JSON without their columns.
         MarkerMissing: there are data files, but not one marker (Transient).
@@ -134,14 +136,25 @@ class _Wanted:
         found = "a file" if self.storage.exists(self.root) else "nothing"
         raise PublishedTableMissing(root=self.root, found=found)
 
+    def check_is_marked(self) -> None:
+        """Check that a folder without markers is not that of a table in a catalog.
+
+        Raises:
+            PublishedInCatalog: it is.
+        """
+        for kind, table in tables_around((self.root, *above(self.root)), self.storage):
+            raise PublishedInCatalog(root=self.root, table=table, kind=kind)
+
     def check_is_one(self, names: Sequence[str]) -> None:
         """Check that no file belongs to a table below.
 
         Raises:
             PublishedTableMissing: there are tables below, whose rows are not those of one.
+            PublishedInCatalog: the one below is that of a table of a catalog here.
         """
         below_ = sorted(name.removesuffix(f"/{OWNER_FILE}") for name in names if _is_owner(name))
         if below_:
+            self.check_is_marked()
             raise tables_below(self.root, [f"{self.root}/{folder}" for folder in below_])
 
     def listed(self) -> list[str]:
@@ -212,6 +225,7 @@ def _markers(wanted: _Wanted) -> tuple[StandingMarker, ...]:
                 raise
             before = names
     if not markers and (data := [name for name in names if is_seen_as_data(name)]):
+        wanted.check_is_marked()
         raise MarkerMissing(root=wanted.root, file=data[0])
     wanted.check_there(markers)
     for found in markers:
