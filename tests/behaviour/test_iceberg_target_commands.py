@@ -13,7 +13,12 @@ from lake_target import LakeToLake
 from small_lake import NOW, day, decide, load, local, publish
 from tidegate import read_committed
 from tidegate.cli.app import app
-from tidegate.errors import PipelineRetired, PublishedInCatalog, TableCatalogSilent
+from tidegate.errors import (
+    PipelineRetired,
+    PublishedInCatalog,
+    RevisionFileGone,
+    TableCatalogSilent,
+)
 from tidegate.metastore.iceberg.held import held_branch
 from tidegate.metastore.iceberg.snapshots import TableCommits
 from tidegate.model.partition import Partition
@@ -394,3 +399,21 @@ def test_table_that_has_markers_too_is_read_by_them(lake: LakeToLake) -> None:
     publish(lake.pipeline(**marked))
 
     assert read_committed(lake.data).to_table()["id"].to_pylist() == ids[:2]
+
+
+def test_rows_that_were_erased_are_in_no_difference(lake: LakeToLake) -> None:
+    lake.commit({1: 3, 2: 1})
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    lake.commit({1: 1, 3: 1})
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    assert lake.pipeline().difference(day(1), 0, 1).found.added == 3
+
+    assert erased(lake, "id = 1").left == ()
+
+    # The files of earlier snapshots stand for as long as the table keeps these.
+    with pytest.raises(RevisionFileGone, match="an erasure deleted it") as told:
+        lake.pipeline().difference(day(1), 0, 1)
+    assert "whose files are kept: 3" in str(told.value)
+    assert lake.pipeline().difference(day(1), 0, 3).found.added == 3

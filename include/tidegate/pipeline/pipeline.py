@@ -279,7 +279,8 @@ class Pipeline(LoadSteps, PublishSteps):
         """
         self._check_known()
         self._check_touched(partition)
-        files = RevisionFiles(self.roots, self.ledger, self.storage, self._contents)
+        erased = erasures(self.storage, self.roots.work)
+        files = RevisionFiles(self.roots, self.ledger, self.storage, self._contents, erased)
         return Differ(files).compare(partition, one, other, keys)
 
     @keeping_ledger_open

@@ -8,13 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tidegate.errors import RevisionFileGone, RevisionUnknown
+from tidegate.errors import RevisionFileGone, RevisionUnknown, StandingFileUnreadable
+from tidegate.model.part_format import form_of_name
 from tidegate.stage import layout
+from tidegate.stage.erased_in import erased_in
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tidegate.ledger import Ledger
+    from tidegate.model.erasure import Erasure
     from tidegate.model.ledger_rows import RevisionEntry
     from tidegate.model.partition import Partition
     from tidegate.model.publication import PublishedFile
@@ -31,6 +34,8 @@ class RevisionFiles:
     ledger: Ledger
     storage: Storage
     contents: Contents
+    erased: Sequence[Erasure] = ()
+    """What was erased: a file with such rows, which a table's older states may keep, is gone."""
 
     def chosen(self, partition: Partition, one: int | None, other: int | None) -> tuple[int, int]:
         """Return the two revisions that are meant; by default the newest and the one before.
@@ -101,10 +106,20 @@ class RevisionFiles:
         found = {}
         for file in files:
             for path, _ in self._places(partition, file, removed):
-                if self.storage.length(path) == file.length:
+                if self.storage.length(path) == file.length and not self._has_erased(path):
                     found[file.name] = path
                     break
         return found
+
+    def _has_erased(self, path: str) -> bool:
+        form = form_of_name(path)
+        if not self.erased or not form.kind.has_columns:
+            return False
+        try:
+            return erased_in(self.storage, path, form, self.erased) > 0
+        except StandingFileUnreadable:
+            # Whoever opens it says why, or looks where it is by now.
+            return False
 
     def _is_whole(
         self, partition: Partition, revision: int, content: Sequence[PublishedFile]
