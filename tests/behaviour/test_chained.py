@@ -294,6 +294,25 @@ def test_rebuild_finds_rows_that_were_joined_since_they_were_read(tmp_path: Path
     assert rows(chain.below) == rows(chain.above)
 
 
+def test_rebuild_while_a_marker_above_is_retracted_keeps_what_was_read(tmp_path: Path) -> None:
+    """As in the middle of a commit above: nothing is gone."""
+    chain = Chain(plain(tmp_path / "up"), tmp_path / "below", BY_DAY)
+    chain.bring({1: 2, 2: 1})
+    chain.take()
+    before = rows(chain.below)
+    marker = chain.above.target / DAY_1 / "_SUCCESS"
+    kept = marker.read_bytes()
+    marker.unlink()
+
+    chain.rebuild(DAY_1)
+    publish(chain.opened)
+
+    assert rows(chain.below) == before
+    marker.write_bytes(kept)
+    assert chain.take() == []
+    assert rows(chain.below) == before
+
+
 def undo(lake: SmallLake) -> None:
     opened = lake.pipeline()
     opened.undo(day(1), opened.ledger.partitions.get(day(1)).revision, ADA, "cli", NOW)
