@@ -63,6 +63,7 @@ def test_process_that_slept_changes_nothing_after_its_successor_came(
     sent = storage.uploads(root).begin(f"{root}/d")
     sent.write(b"rows")
     sent.close()
+    pairs = [(f"{root}/_SUCCESS", f"{root}/{name}") for name in "bc"]
     moment = s3_lease.time.monotonic()
 
     with storage.lock(path, "sleeper"):
@@ -71,16 +72,20 @@ def test_process_that_slept_changes_nothing_after_its_successor_came(
             lambda: storage.delete(f"{root}/_SUCCESS"),
             lambda: storage.delete_all([f"{root}/_SUCCESS"]),
             lambda: storage.link_new(f"{root}/_SUCCESS", f"{root}/b"),
+            lambda: storage.link_all(pairs[:1]),
+            lambda: storage.link_all(pairs),
             lambda: storage.write_once(f"{root}/c", b""),
             lambda: storage.open_new(f"{root}/c"),
             lambda: storage.replace(f"{root}/_SUCCESS", f"{root}/b"),
             lambda: storage.uploads(root).begin(f"{root}/c"),
             lambda: storage.uploads(root).complete_all([sent.upload]),
+            lambda: storage.give_up(sent.upload.path, sent.upload.id),
         ):
             with pytest.raises(PartitionBusy, match="successor"):
                 change()
 
     assert sorted(storage.list_files(root)) == ["_SUCCESS", "locks/dt=1.lock"]
+    assert [each.id for each in storage.unfinished(root)] == [sent.upload.id]
 
 
 def test_renewal_keeps_the_lock_and_a_lost_one_is_noticed(
