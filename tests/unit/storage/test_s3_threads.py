@@ -28,7 +28,7 @@ def test_first_failure_is_raised_once_all_have_ended() -> None:
         if number in {1, 3}:
             message = f"number {number}"
             raise ValueError(message)
-        time.sleep(0.05)
+        time.sleep(0.1 * number)
         ended.append(number)
 
     with pytest.raises(ValueError, match="number 1"):
