@@ -119,7 +119,7 @@ class Folder:
         unless it came in the place of one of them.
         """
         found = list_directory(self.config, self.files.storage)
-        new = set(difference(taken, found.keeping(taken)).added)
+        new = set(difference(taken, found).added)
         standing = [file for file in found.files if file not in new]
         files = looked_at(self.root, standing, self.footers.with_tail)
         return replace(found, files=tuple(files)).keeping(taken).remembering(taken)
