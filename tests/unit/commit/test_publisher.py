@@ -27,6 +27,7 @@ from tidegate.errors import (
     FileContentWrong,
     FileExistsAlready,
     FileLengthWrong,
+    MetastoreSilent,
     PartitionBusy,
     PathEscapes,
     PolicyFailed,
@@ -46,6 +47,8 @@ from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from tidegate.storage import DirectoryEntry
 
 DAY = Partition((("dt", "2026-02-01"),))
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -732,6 +735,26 @@ def test_directory_that_is_taken_back_is_gone_and_its_files_are_staged(apart: Ap
     assert apart.stands() == WHOLE
 
 
+def test_directory_to_which_readers_are_still_sent_is_not_taken_away(apart: Apart) -> None:
+    apart.commit(apart.plan())
+
+    def silent() -> None:
+        raise MetastoreSilent(uri="thrift://metastore:9083", problem="timed out")
+
+    publisher = Publisher(LocalStorage(), apart.places(), ())
+    with pytest.raises(MetastoreSilent):
+        publisher.take_back(apart.plan(), "cli", apart.steps, silent)
+
+    assert apart.stands() == WHOLE
+
+
+class MarkersLast(DyingCalls):
+    """Name markers last, as a disk may."""
+
+    def scan(self, path: str) -> list[DirectoryEntry]:
+        return sorted(super().scan(path), key=lambda entry: entry.name == "_SUCCESS")
+
+
 @pytest.mark.parametrize("verb", ["carry_out", "take_back"])
 def test_process_that_dies_anywhere_leaves_no_marker_over_half_a_directory(
     tmp_path: Path, verb: str
@@ -740,7 +763,7 @@ def test_process_that_dies_anywhere_leaves_no_marker_over_half_a_directory(
         apart = Apart(tmp_path / str(left))
         if verb == "take_back":
             apart.commit(apart.plan())
-        storage = LocalStorage(calls=DyingCalls([left]))
+        storage = LocalStorage(calls=MarkersLast([left]))
         policies = [("success-file", SuccessFile())]
         publisher = Publisher(storage, apart.places(), policies)
         try:
