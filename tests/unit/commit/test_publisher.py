@@ -41,6 +41,7 @@ from tidegate.model.publication import (
     Publication,
     PublicationState,
     PublishedFile,
+    Undo,
     Verdict,
 )
 from tidegate.storage import LocalStorage
@@ -490,6 +491,69 @@ def test_commit_while_another_moves_files_changes_nothing(disk: Disk) -> None:
         disk.commit()
 
     assert disk.files() == before
+
+
+@dataclass
+class Listed:
+    """A policy with a list, or a table, that may have other revisions than the disk."""
+
+    revisions: list[int] = field(default_factory=list)
+
+    def differs(self, context: PolicyContext) -> str | None:
+        return None if context.revision in self.revisions else "no entry"
+
+    def commit(self, context: PolicyContext) -> None:
+        self.revisions.append(context.revision)
+
+    hold = commit
+
+
+def test_entry_is_written_anew_where_it_differs(disk: Disk) -> None:
+    listed = Listed()
+    publisher = Publisher(LocalStorage(), disk.places(), [("list", listed)])
+
+    said = [publisher.list_again(plan(), "cli", disk.steps) for _ in range(2)]
+
+    assert said == [("no entry",), ()]
+    assert listed.revisions == [2]
+
+
+def test_entry_is_not_written_anew_with_a_lost_fence(disk: Disk) -> None:
+    listed = Listed()
+    disk.steps.lost = True
+
+    with pytest.raises(FenceLost):
+        Publisher(LocalStorage(), disk.places(), [("list", listed)]).list_again(
+            plan(), "cli", disk.steps
+        )
+
+    assert listed.revisions == []
+
+
+def test_revision_is_not_held_while_another_moves_files(disk: Disk) -> None:
+    listed = Listed()
+    before = disk.files()
+    publisher = Publisher(LocalStorage(), disk.places(), (), table=listed)  # type: ignore[arg-type]
+
+    with (
+        LocalStorage().lock(disk.places().lock, "the other"),
+        pytest.raises(PartitionBusy, match="the other"),
+    ):
+        publisher.hold(plan().publication, "orders", "cli")
+
+    assert listed.revisions == []
+    assert disk.files() == before
+    publisher.hold(plan().publication, "orders", "cli")
+    assert listed.revisions == [2]
+
+
+def test_what_an_undo_removes_is_staged_again(disk: Disk) -> None:
+    undone = Undo(restores=1, set_aside={"1": "p"}, counted_as={})
+
+    disk.commit(plan(publication=replace(plan().publication, undone=undone)))
+
+    expected = {name.replace("retired", "staged"): item for name, item in AFTER.items()}
+    assert disk.files() == expected
 
 
 def test_commit_through_a_link_out_of_the_table_changes_nothing(disk: Disk) -> None:
