@@ -44,6 +44,8 @@ class Way:
     port: int = 0
     seen: list[tuple[str, str]] = field(default_factory=list)
     """Method and path, with its query, of each request that came."""
+    ports: set[int] = field(default_factory=set)
+    """Those of clients from which requests came: one for each connection."""
     fault: Callable[[str, str, int], str | None] = lambda _method, _path, _number: None
     """Method, path, number from 1 → `busy`, `lost` (done, but not answered), `dropped` (neither),
     `half` (answered to the middle of the body), `expired`, `denied`, or None."""
@@ -69,6 +71,7 @@ def way_to(server: S3Server) -> Iterator[Way]:  # noqa: C901 (a handler is a cla
         def _pass(self) -> None:
             with way.lock:
                 way.seen.append((self.command, self.path))
+                way.ports.add(self.client_address[1])
                 number = len(way.seen)
             fault = way.fault(self.command, self.path, number)
             body = self._body()

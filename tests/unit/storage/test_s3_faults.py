@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -126,6 +128,26 @@ def test_small_reads_at_the_end_are_one_request(storage: S3Storage, way: Way, ro
             assert len(opened.read_at(8, opened.size() - at)) == 8
 
     assert way.count("GET") == before + 1
+
+
+def test_fork_asks_by_connections_of_its_own(storage: S3Storage, way: Way, root: str) -> None:
+    """Two that read from one connection would get each other's answers."""
+    storage.write_once(f"{root}/plan", b"rows")
+    of_parent = set(way.ports)
+    way.ports.clear()
+
+    child = os.fork()
+    if child == 0:
+        try:
+            signal.alarm(20)
+            os._exit(storage.read_bytes(f"{root}/plan") != b"rows")
+        finally:
+            os._exit(1)
+
+    assert os.waitpid(child, 0)[1] == 0
+    assert way.ports
+    assert way.ports.isdisjoint(of_parent)
+    assert storage.read_bytes(f"{root}/plan") == b"rows"
 
 
 def test_upload_that_is_not_finished_leaves_no_object(storage: S3Storage, root: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import time
 
@@ -35,3 +37,17 @@ def test_first_failure_is_raised_once_all_have_ended() -> None:
         answers(ask, range(5))
 
     assert sorted(ended) == [0, 2, 4]
+
+
+def test_fork_has_threads_of_its_own() -> None:
+    answers(str, range(2))
+
+    child = os.fork()
+    if child == 0:
+        try:
+            signal.alarm(10)
+            os._exit(answers(str, range(2)) != ["0", "1"])
+        finally:
+            os._exit(1)
+
+    assert os.waitpid(child, 0)[1] == 0
