@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from s3_faults import way_to
 from s3_servers import moto_server
 from tidegate.errors import PartitionBusy
 from tidegate.storage import s3_lease
@@ -86,6 +88,48 @@ def test_process_that_slept_changes_nothing_after_its_successor_came(
 
     assert sorted(storage.list_files(root)) == ["_SUCCESS", "locks/dt=1.lock"]
     assert [each.id for each in storage.unfinished(root)] == [sent.upload.id]
+
+
+@pytest.mark.parametrize("fault", ["lost", "dropped"])
+def test_lock_whose_answer_was_lost_is_held(server: S3Server, path: str, fault: str) -> None:
+    with way_to(server) as way:
+        options = replace(server.options, endpoint=f"http://127.0.0.1:{way.port}")
+        way.fault = lambda method, _path, _number: (
+            fault if method == "PUT" and way.count("PUT") == 1 else None
+        )
+
+        with (
+            S3Storage(S3Calls(options)).lock(path, "holder"),
+            pytest.raises(PartitionBusy, match="holder"),
+        ):
+            S3Lease(S3Calls(server.options), path, "other")._take()
+
+    assert way.count("PUT") == 2
+    with S3Storage(S3Calls(server.options)).lock(path, "other"):
+        pass
+
+
+def test_lease_counts_from_before_the_request_however_late_its_answer_comes(
+    server: S3Server, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others count from when the store wrote it, which may be long before it answers."""
+    clock = [round(s3_lease.time.monotonic())]
+    monkeypatch.setattr(s3_lease.time, "monotonic", lambda: clock[0])
+
+    class Slow(S3Calls):
+        def put(self, path: str, content: bytes, **options: Any) -> dict[str, Any]:
+            done = super().put(path, content, **options)
+            clock[0] += 20
+            return done
+
+    lease = S3Lease(Slow(server.options), path, "holder")
+    for take in (lease._take, lease._renew):
+        take()
+        clock[0] += 10
+        lease.check()
+        clock[0] += 1
+        with pytest.raises(PartitionBusy, match="successor"):
+            lease.check()
 
 
 def test_renewal_keeps_the_lock_and_a_lost_one_is_noticed(
