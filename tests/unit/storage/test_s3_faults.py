@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 from dataclasses import replace
@@ -95,6 +96,25 @@ def test_copy_whose_answer_is_lost_is_made(
 
     assert storage.list_files(root) == ["part"]
     assert storage.read_bytes(f"{root}/part") == b"rows"
+
+
+@pytest.mark.parametrize("left", range(4))
+def test_replacement_that_ends_anywhere_leaves_the_old_object_or_the_new_one(
+    storage: S3Storage, way: Way, root: str, left: int
+) -> None:
+    """Whoever dies sends no further request."""
+    storage.write_once(f"{root}/head", b"old")
+    storage.write_once(f"{root}/new", b"new")
+    way.seen.clear()
+    way.fault = lambda _method, _path, number: "dropped" if number > left else None
+
+    with contextlib.nullcontext() if left == 3 else pytest.raises(StoreSilent):
+        storage.replace(f"{root}/new", f"{root}/head")
+
+    way.fault = lambda *_: None
+    stands = storage.read_bytes(f"{root}/head")
+    assert stands == (b"old" if left < 2 else b"new")
+    assert storage.exists(f"{root}/new") == (left < 3)
 
 
 @pytest.mark.parametrize("fault", [*FAULTS, "half"])
