@@ -270,6 +270,18 @@ def test_published_tables_below_are_not_read_as_one(tmp_path: Path, folder: str)
     assert _marked(tmp_path, path_regex=".*/plain") == []
 
 
+def test_published_tables_below_are_read_as_plain_files_where_no_marker_is_required(
+    tmp_path: Path,
+) -> None:
+    for table in ("orders", "shops"):
+        _touch(tmp_path, f"{table}/dt=1/a", f"{table}/{OWNER_FILE}")
+        _mark(tmp_path / table / "dt=1", a=1)
+
+    listing = listing_of(_config(tmp_path))
+
+    assert [file.path for file in listing.files] == ["orders/dt=1/a", "shops/dt=1/a"]
+
+
 @pytest.mark.parametrize("content", [b"", b'{"creationTime": 1}'], ids=["Spark", "Paimon"])
 def test_marker_of_another_engine_lets_all_files_below_count(
     tmp_path: Path, content: bytes
