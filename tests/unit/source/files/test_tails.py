@@ -22,7 +22,7 @@ from tidegate.source.files.formats import PARQUET
 from tidegate.source.files.listing import ListedFile, Listing
 from tidegate.source.files.reader import Listed, open_listed, open_slice
 from tidegate.source.files.revision_folders import ListedFiles
-from tidegate.source.files.tails import tail_of
+from tidegate.source.files.tails import listed_before, tail_of
 from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
@@ -140,6 +140,17 @@ def test_file_that_was_rewritten_with_its_length_and_time_is_told_when_it_is_ope
 
     with pytest.raises(ListedFileChanged, match="found other content of that time"):
         open_slice(FILES, piece.slice)
+
+
+@pytest.mark.parametrize("before", [None, ("x", "y")], ids=["earlier version", "joined before"])
+def test_end_of_a_file_that_is_known_is_that_of_before_and_what_was_joined_is_not(
+    before: tuple[str, ...] | None,
+) -> None:
+    """A marker may list anew what an earlier version listed without its parts."""
+    found = ListedFile("dt=1/a", 1, 2, made_of=("x",))
+    taken = {found.path: found._replace(tail="ab", made_of=before)}
+
+    assert listed_before(found, taken, {}) == found._replace(tail="ab")
 
 
 def test_file_that_was_not_taken_in_is_looked_at_again_although_its_time_is_the_same(
