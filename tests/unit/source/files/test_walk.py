@@ -21,7 +21,6 @@ from tidegate.errors import (
     SourceReadTwice,
     SourceUnreachable,
 )
-from tidegate.source.files import walk
 from tidegate.source.files.walk import list_directory
 from tidegate.storage import LocalStorage
 
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from tidegate.source.files.listing import Listing
+    from tidegate.storage import FileDetails
 
 
 def _config(root: Path, **keys: Any) -> SourceConfig:
@@ -346,22 +346,20 @@ def test_listing_says_which_files_a_marker_lists_and_what_was_joined_to_them(
     ]
 
 
-def test_partition_whose_marker_is_retracted_meanwhile_waits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_partition_whose_marker_is_retracted_meanwhile_waits(tmp_path: Path) -> None:
     """A commit removes files after it retracted the marker, which the walk had read before."""
-    _touch(tmp_path, "a")
-    _mark(tmp_path, a=1, gone=1)
-    really, reads = walk._Walk._standing, 0
+    _touch(tmp_path, "a", "replaced")
+    _mark(tmp_path, a=1, replaced=1)
 
-    def retracted(self: Any, marker: str) -> bytes | None:
-        nonlocal reads
-        reads += 1
-        return really(self, marker) if reads == 1 else None
+    class Committing(LocalStorage):
+        def open_with_details(self, path: str) -> tuple[pa.NativeFile, FileDetails]:
+            found = super().open_with_details(path)
+            for name in ("_SUCCESS", "replaced"):
+                (tmp_path / name).unlink()
+            return found
 
-    monkeypatch.setattr(walk._Walk, "_standing", retracted)
-
-    listing = listing_of(_config(tmp_path, require_marker=True))
+    config: Any = _config(tmp_path, require_marker=True)
+    listing = list_directory(config, Committing())
 
     assert (listing.files, listing.unmarked) == ((), {""})
 
