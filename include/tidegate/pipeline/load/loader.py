@@ -14,6 +14,7 @@ from tidegate.commit.deferral import copied_because
 from tidegate.errors import TerminalError, WindowIncomplete
 from tidegate.errors.commands import command
 from tidegate.model.message import CommitMessage
+from tidegate.model.plan import WindowKind
 from tidegate.model.plan_record import Listed
 from tidegate.model.run import Look, PlannedWindow, Run
 from tidegate.model.wire import pretty
@@ -250,8 +251,17 @@ class Loader:
         if beside is not None:
             check_columns(self.config, beside, scan.pin)
         columns = notes_on_columns(before, scan.pin) if before is not None else ()
-        more = (*self._passed_over(scan), *columns)
+        more = (*self._passed_over(scan), *columns, *self._before_the_start(window))
         return replace(scan, notes=(*scan.notes, *more)), splits
+
+    def _before_the_start(self, window: Window) -> Iterator[str]:
+        """Yield that a rebuild takes in what loads have left out."""
+        first = self.ledger.pipeline.get().first_start
+        if window.kind is WindowKind.REBUILD and first is not None:
+            yield (
+                "a rebuild reads partitions whole, also the rows of them that are from before "
+                "`source.start`"
+            )
 
     def _passed_over(self, scan: ScanPlan) -> Iterator[str]:
         """Yield the command for all partitions that passed over commits may have changed."""
