@@ -8,6 +8,9 @@ of Hadoop, which Hive and Spark read CSV with, would pass by a directory that th
 from __future__ import annotations
 
 import re
+from typing import Protocol
+
+from tidegate.errors import StorageDenied
 
 REVISIONS = "_revisions"
 _ENDS = re.compile(rf"(?:^|/){REVISIONS}/(\d{{6,}})-[0-9a-f]+$")
@@ -28,6 +31,28 @@ def revision_of(folder: str) -> int | None:
     """Return the revision whose directory this is; None if it is none of `revision_folder`."""
     found = _ENDS.search(folder)
     return int(found[1]) if found else None
+
+
+class Names(Protocol):
+    """What tells the names in a directory: a storage, or a view of a folder."""
+
+    def list_names(self, folder: str) -> list[str]:
+        """List them, sorted; empty if there is no directory."""
+        ...
+
+
+def revision_folders(names: Names, root: str) -> list[str]:
+    """Return the directories of single revisions of a partition, newest first; none in place."""
+    place = f"{root}/{REVISIONS}"
+    try:
+        found = [f"{place}/{name}" for name in names.list_names(place)]
+    except StorageDenied as denied:
+        # Somebody has given a file this name.
+        if isinstance(denied.__cause__, NotADirectoryError):
+            return []
+        raise
+    numbered = [(number, path) for path in found if (number := revision_of(path)) is not None]
+    return [path for _, path in sorted(numbered, reverse=True)]
 
 
 def partition_of(folder: str) -> str:

@@ -11,7 +11,7 @@ import types
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from tidegate.model.revision_folder import REVISIONS, revision_folder, revision_of
+from tidegate.model.revision_folder import revision_folder, revision_folders
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -87,10 +87,3 @@ LAYOUTS: Mapping[str, Layout] = types.MappingProxyType(
     {"in_place": IN_PLACE, "revisions": Revisions()}
 )
 """By the words of `target.layout`."""
-
-
-def revision_folders(storage: Storage, root: str) -> list[str]:
-    """Return the directories of single revisions of a partition, newest first; none in place."""
-    found = (f"{root}/{REVISIONS}/{name}" for name in storage.list_names(f"{root}/{REVISIONS}"))
-    numbered = [(number, path) for path in found if (number := revision_of(path)) is not None]
-    return [path for _, path in sorted(numbered, reverse=True)]

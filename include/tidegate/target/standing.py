@@ -16,9 +16,8 @@ from tidegate.errors import (
     SourceFileGone,
 )
 from tidegate.model.partition import DEFAULT_NAME, UNPARTITIONED_KEY, Partition, unescape
-from tidegate.model.revision_folder import REVISIONS
+from tidegate.model.revision_folder import REVISIONS, revision_folders
 from tidegate.model.wire import Value
-from tidegate.target.layouts import revision_folders
 from tidegate.target.marker import USUAL_NAME, is_hidden, pipeline_of_marker, read_marker
 
 if TYPE_CHECKING:

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
-from tidegate.model.revision_folder import partition_of, revision_folder, revision_of
+from tidegate.model.revision_folder import (
+    partition_of,
+    revision_folder,
+    revision_folders,
+    revision_of,
+)
+from tidegate.storage import LocalStorage
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.mark.parametrize("root", ["/t/dt=1", "/t", "s3://b/t/dt=1/hr=2", "dt=1"])
@@ -34,3 +45,10 @@ def test_directories_in_order_of_their_names_are_in_order_of_revisions() -> None
     folders = [revision_folder("/t", number, "f" if number % 2 else "0") for number in (2, 9, 10)]
 
     assert sorted(folders) == folders
+
+
+def test_directory_without_revisions_has_none(tmp_path: Path) -> None:
+    (tmp_path / "_revisions").touch()
+
+    assert revision_folders(LocalStorage(), str(tmp_path)) == []
+    assert revision_folders(LocalStorage(), f"{tmp_path}/gone") == []

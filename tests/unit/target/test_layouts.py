@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from tidegate.config.target import TargetLayout
 from tidegate.storage import LocalStorage
-from tidegate.target.layouts import LAYOUTS, revision_folders
+from tidegate.target.layouts import LAYOUTS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,4 +38,4 @@ def test_directories_of_revisions_are_found_newest_first(tmp_path: Path) -> None
 
     assert not layout.is_shared
     assert layout.folders(LocalStorage(), root) == made[::-1]
-    assert revision_folders(LocalStorage(), f"{root}/dt=1") == []
+    assert layout.folders(LocalStorage(), f"{root}/dt=1") == []

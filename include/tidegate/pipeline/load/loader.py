@@ -256,7 +256,8 @@ class Loader:
 
     def _before_the_start(self, window: Window) -> Iterator[str]:
         """Yield that a rebuild takes in what loads have left out."""
-        first = self.ledger.pipeline.get().first_start
+        state = self.ledger.pipeline.find()
+        first = state.first_start if state is not None else None
         if window.kind is WindowKind.REBUILD and first is not None:
             yield (
                 "a rebuild reads partitions whole, also the rows of them that are from before "

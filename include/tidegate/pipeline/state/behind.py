@@ -15,10 +15,9 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tidegate.errors import LedgerBehind, MarkerInvalid, PartitionStands, SourceFileGone
-from tidegate.model.revision_folder import partition_of
+from tidegate.model.revision_folder import partition_of, revision_folders
 from tidegate.pipeline.state.records import Records
 from tidegate.stage import layout
-from tidegate.target.layouts import revision_folders
 from tidegate.target.marker import marked_by, read_marker
 from tidegate.target.retired import retirements
 

@@ -14,7 +14,7 @@ from tidegate.errors import LedgerMoved, StateFileDamaged, StateFileLost, WorkUn
 from tidegate.errors.commands import command
 from tidegate.ledger.holder import Holder, Way
 from tidegate.ledger.restoring import clear_rows, fence_off
-from tidegate.model.revision_folder import partition_of
+from tidegate.model.revision_folder import partition_of, revision_folders
 from tidegate.model.wire import Value, pretty
 from tidegate.pipeline.state.again import again_if
 from tidegate.pipeline.state.behind import Watch
@@ -32,7 +32,6 @@ from tidegate.pipeline.state.work import await_movers, check_not_retired
 from tidegate.stage import layout
 from tidegate.stored import as_stored, read_content
 from tidegate.target.late_root import late_files
-from tidegate.target.layouts import revision_folders
 from tidegate.target.marker import marked_by
 from tidegate.target.retired import retirement_of, retirements
 

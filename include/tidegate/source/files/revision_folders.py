@@ -10,27 +10,12 @@ from __future__ import annotations
 import contextlib
 from typing import TYPE_CHECKING
 
-from tidegate.errors import StorageDenied
-from tidegate.model.revision_folder import REVISIONS, revision_of
+from tidegate.model.revision_folder import REVISIONS, revision_folders
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from tidegate.source.files.folder_view import FolderView
     from tidegate.storage import FileDetails, Storage
-
-
-def revision_folders(names: FolderView | Storage, folder: str) -> list[str]:
-    """Return the directories of the revisions of a partition, those of the newest first."""
-    place = f"{folder}/{REVISIONS}"
-    try:
-        found = [f"{place}/{home}" for home in names.list_names(place)]
-    except StorageDenied as denied:
-        if isinstance(denied.__cause__, NotADirectoryError):
-            return []
-        raise
-    numbered = [(number, path) for path in found if (number := revision_of(path)) is not None]
-    return [path for _, path in sorted(numbered, reverse=True)]
 
 
 class ListedFiles:

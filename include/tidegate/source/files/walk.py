@@ -19,12 +19,11 @@ from tidegate.errors import (
 )
 from tidegate.model.marker import marked_files
 from tidegate.model.partition import Partition
-from tidegate.model.revision_folder import REVISIONS
+from tidegate.model.revision_folder import REVISIONS, revision_folders
 from tidegate.source.files.disk_folder import DiskFolder
 from tidegate.source.files.listing import ListedFile, Listing
 from tidegate.source.files.looks import looked_at
 from tidegate.source.files.partition_values import parse_values
-from tidegate.source.files.revision_folders import revision_folders
 from tidegate.source.files.store_folder import StoreFolder
 from tidegate.source.files.tables import (
     PUBLISHED,

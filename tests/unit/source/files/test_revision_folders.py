@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tidegate.source.files.revision_folders import ListedFiles, revision_folders
+from tidegate.source.files.revision_folders import ListedFiles
 from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
@@ -34,10 +34,3 @@ def place(files: ListedFiles, path: str) -> str:
     file, found = files.open(path)
     file.close()
     return found.path
-
-
-def test_directory_without_revisions_has_none(tmp_path: Path) -> None:
-    (tmp_path / "_revisions").touch()
-
-    assert revision_folders(LocalStorage(), str(tmp_path)) == []
-    assert revision_folders(LocalStorage(), f"{tmp_path}/gone") == []
