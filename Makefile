@@ -12,10 +12,11 @@ HUDI_PEERS := benchmarks/hudi_peers/.venv
 FLINK_PEERS := benchmarks/flink_peers/.venv
 # Files of tests stay whole, so that the servers of one are started once.
 TWO := --numprocesses 2 --dist loadfile
+IN_STORE = $(shell grep -lE "small_lake|lake_target" tests/behaviour/*.py)
 UNIT := not spark and not airflow and not postgres and not slow and not e2e
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-s3 demo ui format check test-unit test test-all coverage dag-docs bench bench-peers bench-hudi bench-flink mutate shape clean lock
+.PHONY: help setup setup-s3 demo ui format check test-unit test test-s3 test-all coverage dag-docs bench bench-peers bench-hudi bench-flink mutate shape clean lock
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,8 +51,13 @@ test-unit: .venv/.dev ## Unit tests only, few examples each: while you write
 test: .venv/.dev setup ## All tests but the slow ones, with fewer examples; what CI runs
 	@HYPOTHESIS_PROFILE=usual $(RUN) pytest $(TWO) -m "not slow"
 
-test-all: .venv/.dev setup ## All tests with all examples, the slow ones too
+test-all: .venv/.dev setup test-s3 ## All tests with all examples, the slow ones too
 	$(RUN) pytest
+
+# Whole lives of pipelines, as on a disk; what lets a disk fail, or looks at its paths, is left out.
+test-s3: .venv/.dev setup setup-s3 ## Tests of behaviour with their targets in a real S3 server
+	@TIDEGATE_TEST_STORE=versitygw HYPOTHESIS_PROFILE=usual $(RUN) pytest $(TWO) \
+	    -m "not slow and not on_disk" $(IN_STORE)
 
 coverage: .venv/.dev setup ## Tests with branch coverage; a report in .coverage/html
 	@rm -rf .coverage && mkdir .coverage

@@ -393,6 +393,7 @@ def test_ledger_in_which_the_window_is_open_drops_it_at_the_next_load(folder: Fo
     assert list(folder.pipeline().findings()) == []
 
 
+@pytest.mark.on_disk
 def test_garbage_of_a_window_that_was_given_up_is_found_and_deleted(folder: Folder) -> None:
     planned = folder.plan()
     stage(folder.pipeline(), planned)

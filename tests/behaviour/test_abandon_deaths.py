@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from tidegate.pipeline import Pipeline
     from tidegate.storage import Storage
 
+pytestmark = pytest.mark.on_disk
+
 FIRST, SECOND = "dt=2026-02-01", "dt=2026-02-02"
 SOON, LATER = timedelta(minutes=10), timedelta(minutes=30)
 """A run that does not renew is dead by the first one, and its successor by the second."""

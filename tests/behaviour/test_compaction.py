@@ -193,6 +193,7 @@ def compact_until(lake: SmallLake, change: str) -> None:
         lake.pipeline(stopping_storage(stopper)).compact(day(1), RULE, "cli", NOW)
 
 
+@pytest.mark.on_disk
 def test_compaction_that_died_is_finished_by_the_next_publish(lake: SmallLake) -> None:
     pipeline = grown(lake)
     compact_until(lake, "unlink _SUCCESS")
@@ -354,6 +355,7 @@ def test_sweep_leaves_what_a_joined_file_is_taken_apart_to(lake: SmallLake) -> N
     assert len(before & set(files(lake))) == 2
 
 
+@pytest.mark.on_disk
 def test_sweep_leaves_a_joined_file_that_a_commit_took_up_since(lake: SmallLake) -> None:
     pipeline = grown(lake)
     compact_until(lake, "unlink part-")

@@ -425,6 +425,7 @@ def test_plan_from_before_the_other_name_announces_nothing(lake: SmallLake) -> N
     assert by_listing(lake) == {f"region={GIVEN}": [1], f"region={DEFAULT_NAME}": [2]}
 
 
+@pytest.mark.on_disk
 @pytest.mark.follows("RowsUnaccounted")
 def test_rows_that_no_contribution_has_are_not_announced_and_the_remedy_helps(
     lake: SmallLake,

@@ -153,6 +153,7 @@ def test_whole_difference_is_written_to_a_file(looked_at: SmallLake, tmp_path: P
     )
 
 
+@pytest.mark.on_disk
 @pytest.mark.follows("RevisionFileGone")
 def test_file_that_was_swept_is_named_with_the_revisions_that_are_left(lake: SmallLake) -> None:
     grown(lake)
@@ -210,6 +211,7 @@ def test_unknown_key_is_chosen_among_the_columns(looked_at: SmallLake) -> None:
     assert diff("orders", FIRST, "--keys", known)["removed"] == 1
 
 
+@pytest.mark.on_disk
 def test_file_that_a_commit_moves_meanwhile_is_found_where_it_goes(lake: SmallLake) -> None:
     lake.commit({1: 3, 2: 1})
     load(lake.pipeline())

@@ -203,6 +203,7 @@ def test_what_is_published_changes_though_something_waits(lake: SmallLake) -> No
     assert lake.ids() == {DAY_1: [1, 2, 4, 5, 6]}
 
 
+@pytest.mark.on_disk
 def test_commit_that_had_begun_is_finished_and_loses_them(lake: SmallLake) -> None:
     grown(lake, 2)
     lake.commit({1: 2})
@@ -222,6 +223,7 @@ def test_commit_that_had_begun_is_finished_and_loses_them(lake: SmallLake) -> No
     assert everywhere(lake) == {1, 2, 4, 6}
 
 
+@pytest.mark.on_disk
 @pytest.mark.parametrize("policy", ["hold", "reject", "side", "propose"])
 def test_late_rows_that_are_set_aside_lose_them_too(lake: SmallLake, policy: str) -> None:
     side = {"side": {"path": str(lake.root / "published" / "late")}}
@@ -249,6 +251,7 @@ def test_late_rows_that_are_set_aside_lose_them_too(lake: SmallLake, policy: str
     assert list(opened.findings()) == []
 
 
+@pytest.mark.on_disk
 def test_rows_leave_quarantine_and_the_others_stay_there(lake: SmallLake) -> None:
     rule = {"name": "sane", "where": "id > 2", "on_failure": "quarantine"}
     opened = grown(lake, 2, rows=[rule])
@@ -322,6 +325,7 @@ def test_erasure_keeps_no_value_and_is_the_same_when_it_is_asked_for_again(
     assert len(list(lake.work.glob("erasures/??????.json"))) == 2
 
 
+@pytest.mark.on_disk
 @pytest.mark.follows("ErasedSince")
 def test_load_that_was_planned_before_is_refused_and_planned_again(lake: SmallLake) -> None:
     grown(lake, 1)
@@ -353,6 +357,7 @@ def test_lost_ledger_is_restored_after_an_erasure(lake: SmallLake) -> None:
     assert opened.erase(None, RUN, ADA, local).files == ()
 
 
+@pytest.mark.on_disk
 def test_process_that_dies_anywhere_is_gone_on_from(lake: SmallLake) -> None:
     lake.keys |= {"rows": [{"name": "sane", "where": "id != 2", "on_failure": "quarantine"}]}
     opened = grown(lake, 2)
@@ -447,6 +452,7 @@ def test_going_on_with_nothing_is_refused(lake: SmallLake, monkeypatch: pytest.M
     assert lake.ids() == {DAY_1: [2]}
 
 
+@pytest.mark.on_disk
 def test_erasure_that_was_not_finished_is_found_until_it_is(
     lake: SmallLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -469,6 +475,7 @@ def test_erasure_that_was_not_finished_is_found_until_it_is(
     assert everywhere(lake) == {1, 2, 4, 5, 6}
 
 
+@pytest.mark.on_disk
 def test_rows_of_which_the_source_is_gone_are_left_and_told(lake: SmallLake) -> None:
     grown(lake, 2)
     lake.commit({1: 2, 2: 1})
@@ -616,6 +623,7 @@ def ids_of(lake: SmallLake) -> list[int]:
     return sorted(found)
 
 
+@pytest.mark.on_disk
 @pytest.mark.parametrize("name", ["csv", "json"])
 @pytest.mark.parametrize("policy", ["reject", "side"])
 def test_late_rows_in_files_of_text_lose_them(lake: SmallLake, policy: str, name: str) -> None:
@@ -638,6 +646,7 @@ def test_late_rows_in_files_of_text_lose_them(lake: SmallLake, policy: str, name
     assert list(opened.findings()) == []
 
 
+@pytest.mark.on_disk
 def test_former_root_of_late_rows_is_looked_through(lake: SmallLake) -> None:
     side = {"side": {"path": str(lake.root / "published" / "late")}}
     lake.keys = {"commit": {"late_data": side}}
@@ -654,6 +663,7 @@ def test_former_root_of_late_rows_is_looked_through(lake: SmallLake) -> None:
     assert 4 not in everywhere(lake)
 
 
+@pytest.mark.on_disk
 def test_damaged_quarantine_is_told_until_it_is_deleted(lake: SmallLake) -> None:
     rule = {"name": "sane", "where": "id > 2", "on_failure": "quarantine"}
     opened = grown(lake, 2, rows=[rule])
@@ -829,6 +839,7 @@ def test_condition_before_anything_was_loaded_is_refused(lake: SmallLake) -> Non
         lake.pipeline().erasure("id = 3", "ada", NOW)
 
 
+@pytest.mark.on_disk
 def test_damaged_staged_file_is_told_and_stays(lake: SmallLake) -> None:
     grown(lake, 1)
     lake.commit({1: 2, 2: 1})

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from tidegate.pipeline import Pipeline
 
+pytestmark = pytest.mark.on_disk
+
 ANOTHER = Run("another", process_owner("another"))
 FEW = {"rows": [{"name": "few", "where": "id <> 2"}]}
 _SECONDS = 60

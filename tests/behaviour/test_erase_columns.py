@@ -317,6 +317,7 @@ def test_erasure_that_another_one_replaced_is_named_anew(lake: SmallLake) -> Non
     assert opened.erasure("email = 'ada@x'", "ada", NOW).number == 3
 
 
+@pytest.mark.on_disk
 def test_rows_that_wait_without_the_column_are_told(lake: SmallLake) -> None:
     with_emails(lake)
     emails(lake, "email", {3: "ada@x"})

@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from tidegate.model.erasure import ErasureReport
     from tidegate.pipeline import Pipeline
 
+pytestmark = pytest.mark.on_disk
+
 ANOTHER = Run("erase", "another")
 RULE = {"name": "sane", "where": "id != 2 and id != 3", "on_failure": "quarantine"}
 

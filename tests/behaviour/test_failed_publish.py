@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from pathlib import Path
 
+pytestmark = pytest.mark.on_disk
+
 FIRST = "dt=2026-02-01"
 
 

@@ -214,6 +214,7 @@ def _content(folder: Folder) -> Mapping[str, bytes]:
     return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("part-*")}
 
 
+@pytest.mark.on_disk
 @pytest.mark.parametrize(
     ("ending", "every"),
     [

@@ -70,6 +70,7 @@ def test_two_commits_are_one(lake: LakeToLake) -> None:
     assert len(lake.history()) == 1
 
 
+@pytest.mark.on_disk
 @each_death
 def test_publish_that_dies_at_any_change_of_the_disk_is_finished_by_the_next(
     lake: LakeToLake, every: int
@@ -481,6 +482,7 @@ def test_dropped_table_is_named_and_made_again_with_all_rows(
     assert list(lake.pipeline().findings()) == []
 
 
+@pytest.mark.on_disk
 @pytest.mark.follows("TableFileMissing")
 @pytest.mark.parametrize("kind", ["metadata", "list"])
 def test_missing_file_of_the_table_is_named_and_not_asked_for_again(
@@ -510,6 +512,7 @@ def missing(lake: LakeToLake, kind: str) -> Path:
     return Path(named.removeprefix("file://"))
 
 
+@pytest.mark.on_disk
 @pytest.mark.follows("TableFileMissing")
 @pytest.mark.parametrize("kind", ["metadata", "list"])
 def test_table_of_an_older_metadata_file_is_brought_up_to_date(lake: LakeToLake, kind: str) -> None:

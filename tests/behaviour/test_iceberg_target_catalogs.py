@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from pyiceberg.table import Table
 
+pytestmark = pytest.mark.on_disk
+
 FIRST = "2026-02-01"
 HOLDING: dict[str, Any] = {"rows": [{"name": "few", "where": "id < 4", "on_failure": "hold"}]}
 

@@ -148,6 +148,7 @@ def held(lake: LakeToLake) -> list[str]:
     return sorted(name.partition("dt=")[2] for name in lake.shop.metadata.refs if name != "main")
 
 
+@pytest.mark.on_disk
 @pytest.mark.parametrize("rest", [0, 2], ids=["all rows", "some rows"])
 def test_branch_of_a_held_revision_with_erased_rows_is_dropped(lake: LakeToLake, rest: int) -> None:
     lake.commit({1: 1 + rest, 2: 1})
@@ -167,6 +168,7 @@ def test_branch_of_a_held_revision_with_erased_rows_is_dropped(lake: LakeToLake,
     assert lake.rows(held_branch(day(1))) == ({FIRST: [2, 3]} if rest else {})
 
 
+@pytest.mark.on_disk
 def test_erasure_that_died_before_the_branch_was_dropped_goes_on(
     lake: LakeToLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -188,6 +190,7 @@ def _die(*_: Any) -> Any:
     raise Killed
 
 
+@pytest.mark.on_disk
 def test_branch_is_left_and_told_while_the_catalog_is_silent(
     lake: LakeToLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -208,6 +211,7 @@ def _silent(*_: Any) -> Any:
     raise TableCatalogSilent(table="lake.shop.orders", problem="no route")
 
 
+@pytest.mark.on_disk
 def test_branch_of_another_partition_that_began_before_the_erasure_is_dropped(
     lake: LakeToLake,
 ) -> None:
@@ -229,6 +233,7 @@ def test_branch_of_another_partition_that_began_before_the_erasure_is_dropped(
     assert lake.rows() == {FIRST: [2], SECOND: [3, 4]}
 
 
+@pytest.mark.on_disk
 def test_branch_without_erased_rows_stays(lake: LakeToLake) -> None:
     lake.commit({1: 2, 2: 2, 3: 1})
     load(lake.pipeline(**APPROVED))
@@ -353,6 +358,7 @@ def test_table_without_partitions_is_held_and_published_as_a_whole(lake: LakeToL
     assert is_true(lake, **keys)
 
 
+@pytest.mark.on_disk
 def test_late_rows_that_are_kept_apart_are_no_part_of_the_table(lake: LakeToLake) -> None:
     (first,) = published(lake, 3)
     side = {"commit": {"late_data": {"side": {"path": str(lake.root / "late")}}}}

@@ -97,6 +97,7 @@ def test_check_says_what_the_first_publish_does(lake: LakeToLake) -> None:
     assert "with all columns" in str(checked(lake))
 
 
+@pytest.mark.on_disk
 def test_table_that_is_there_already_is_published_to(lake: LakeToLake) -> None:
     ids = loaded(lake)
     make(lake)
@@ -108,6 +109,7 @@ def test_table_that_is_there_already_is_published_to(lake: LakeToLake) -> None:
     assert "schema.name-mapping.default" in lake.shop.properties
 
 
+@pytest.mark.on_disk
 def test_new_and_wider_columns_come_into_the_table(lake: LakeToLake) -> None:
     narrow = COLUMNS.set(2, pa.field("amount", pa.int32())).remove(1)
     make(lake, narrow)
@@ -137,6 +139,7 @@ def test_column_that_the_source_gets_is_there_with_the_next_revision(lake: LakeT
     assert lake.rows()[FIRST] == [*ids[:3], *late[:1]]
 
 
+@pytest.mark.on_disk
 @pytest.mark.follows("TargetTableDiffers")
 @pytest.mark.parametrize(
     ("columns", "by", "evolve", "part"),
@@ -180,6 +183,7 @@ def test_table_elsewhere_is_refused(lake: LakeToLake) -> None:
         lake.pipeline().publish(day(1), "cli", NOW)
 
 
+@pytest.mark.on_disk
 @pytest.mark.follows("TargetTableOwned")
 def test_table_of_another_pipeline_is_refused_until_that_gives_it_up(lake: LakeToLake) -> None:
     ids = loaded(lake)
@@ -198,6 +202,7 @@ def test_table_of_another_pipeline_is_refused_until_that_gives_it_up(lake: LakeT
     assert lake.rows() == {FIRST: ids[:3]}
 
 
+@pytest.mark.on_disk
 @pytest.mark.follows("TargetBranchMissing")
 def test_branch_that_is_not_there_is_refused_until_it_is_made(lake: LakeToLake) -> None:
     keys = {"target": {"branch": "audit"}}
@@ -227,6 +232,7 @@ def test_first_publish_makes_the_branch_of_a_new_table(lake: LakeToLake) -> None
     assert lake.rows() == {}
 
 
+@pytest.mark.on_disk
 @pytest.mark.follows("TableNamespaceMissing")
 def test_namespace_that_is_not_there_is_named(lake: LakeToLake) -> None:
     keys = {"target": {"table": "new.orders"}}
@@ -351,6 +357,7 @@ def test_column_that_another_writer_took_away_is_not_given_back(
         assert lake.rows()[FIRST] == [*ids[:3], *late]
 
 
+@pytest.mark.on_disk
 def test_column_that_differs_by_case_is_not_added_beside_it(lake: LakeToLake) -> None:
     make(lake, COLUMNS.set(0, pa.field("ID", pa.int64())))
     loaded(lake)
@@ -360,6 +367,7 @@ def test_column_that_differs_by_case_is_not_added_beside_it(lake: LakeToLake) ->
         lake.pipeline().publish(day(1), "cli", NOW)
 
 
+@pytest.mark.on_disk
 def test_mapping_that_lacks_a_column_is_refused_before_nobody_can_read_it(
     lake: LakeToLake,
 ) -> None:

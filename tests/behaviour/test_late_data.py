@@ -266,6 +266,7 @@ def test_rows_for_a_partition_without_a_revision_are_never_held(lake: SmallLake)
     assert lake.ids()[DAY_1] == [1, 2, 3]
 
 
+@pytest.mark.on_disk
 def test_side_rows_are_published_below_the_late_root_alone(lake: SmallLake) -> None:
     late_root = lake.root / "published" / "late"
     opened, on_time = with_late_rows(lake, {"side": {"path": str(late_root)}})
@@ -283,6 +284,7 @@ def test_side_rows_are_published_below_the_late_root_alone(lake: SmallLake) -> N
     check_restored(opened)
 
 
+@pytest.mark.on_disk
 def test_replay_of_a_side_window_replaces_its_rows(lake: SmallLake) -> None:
     late_root = lake.root / "published" / "late"
     side = {"side": {"path": str(late_root)}}
@@ -299,6 +301,7 @@ def test_replay_of_a_side_window_replaces_its_rows(lake: SmallLake) -> None:
     check_restored(changed)
 
 
+@pytest.mark.on_disk
 def test_rebuild_takes_side_rows_into_the_partition(lake: SmallLake) -> None:
     late_root = lake.root / "published" / "late"
     opened, on_time = with_late_rows(lake, {"side": {"path": str(late_root)}})
@@ -311,6 +314,7 @@ def test_rebuild_takes_side_rows_into_the_partition(lake: SmallLake) -> None:
     assert lake.ids()[DAY_1] == [*on_time, 6, 7]
 
 
+@pytest.mark.on_disk
 def test_reopened_side_rows_move_into_the_partition(lake: SmallLake) -> None:
     late_root = lake.root / "published" / "late"
     opened, on_time = with_late_rows(lake, {"side": {"path": str(late_root)}})
@@ -325,6 +329,7 @@ def test_reopened_side_rows_move_into_the_partition(lake: SmallLake) -> None:
     check_restored(opened)
 
 
+@pytest.mark.on_disk
 def test_reopened_side_rows_leave_the_late_root_that_the_pipeline_file_no_longer_names(
     lake: SmallLake,
 ) -> None:
@@ -346,6 +351,7 @@ def test_reopened_side_rows_leave_the_late_root_that_the_pipeline_file_no_longer
     check_restored(now)
 
 
+@pytest.mark.on_disk
 def test_side_rows_stay_below_a_former_late_root_until_they_are_reopened(lake: SmallLake) -> None:
     former, late_root = lake.root / "published" / "former", lake.root / "published" / "late"
     opened, on_time = with_late_rows(lake, {"side": {"path": str(former)}})
@@ -364,6 +370,7 @@ def test_side_rows_stay_below_a_former_late_root_until_they_are_reopened(lake: S
     assert lake.ids()[DAY_1] == sorted([*on_time, 6, 7, *more])
 
 
+@pytest.mark.on_disk
 def test_replay_and_rebuild_follow_side_rows_to_the_late_root_that_they_were_put_into(
     lake: SmallLake,
 ) -> None:
@@ -385,6 +392,7 @@ def test_replay_and_rebuild_follow_side_rows_to_the_late_root_that_they_were_put
     assert lake.ids()[DAY_1] == [*on_time, 6]
 
 
+@pytest.mark.on_disk
 def test_former_late_root_that_another_pipeline_owns_by_now_is_left_alone(lake: SmallLake) -> None:
     late_root = lake.root / "published" / "late"
     opened, on_time = with_late_rows(lake, {"side": {"path": str(late_root)}})
@@ -400,6 +408,7 @@ def test_former_late_root_that_another_pipeline_owns_by_now_is_left_alone(lake: 
     assert lake.ids()[DAY_1] == [*on_time, 6, 7]
 
 
+@pytest.mark.on_disk
 def test_a_file_that_is_gone_from_the_late_root_comes_back(lake: SmallLake) -> None:
     late_root = lake.root / "published" / "late"
     opened, _ = with_late_rows(lake, {"side": {"path": str(late_root)}})
@@ -414,6 +423,7 @@ def test_a_file_that_is_gone_from_the_late_root_comes_back(lake: SmallLake) -> N
     assert ids_below(late_root) == {DAY_1: [6, 7, 9]}
 
 
+@pytest.mark.on_disk
 @pytest.mark.follows("LateRootUnfit")
 def test_late_root_of_another_pipeline_is_refused_and_one_of_its_own_is_not(
     lake: SmallLake,
@@ -435,6 +445,7 @@ def test_late_root_of_another_pipeline_is_refused_and_one_of_its_own_is_not(
     assert load(other(lake.root / "published" / "own_late")).windows == (1,)
 
 
+@pytest.mark.on_disk
 def test_reset_that_drops_the_target_drops_the_late_rows(lake: SmallLake) -> None:
     late_root = lake.root / "published" / "late"
     opened, _ = with_late_rows(lake, {"side": {"path": str(late_root)}})
@@ -448,6 +459,7 @@ def test_reset_that_drops_the_target_drops_the_late_rows(lake: SmallLake) -> Non
     assert lake.ids()[DAY_1] == [1, 2, 3, 4, 6, 7]
 
 
+@pytest.mark.on_disk
 def test_late_root_with_files_of_others_is_refused(lake: SmallLake) -> None:
     late_root = lake.root / "published" / "late"
     late_root.mkdir(parents=True)
@@ -527,6 +539,7 @@ def test_rejected_late_rows_may_still_be_approved_as_shown(lake: SmallLake) -> N
     check_restored(opened)
 
 
+@pytest.mark.on_disk
 def test_rejecting_policy_puts_late_rows_into_quarantine(lake: SmallLake) -> None:
     opened, on_time = with_late_rows(lake, "reject")
 

@@ -14,6 +14,8 @@ from tidegate.cli.explain_view import explanation
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.on_disk
+
 SANE = [{"name": "sane", "where": "amount < 1000", "on_failure": "quarantine"}]
 
 

@@ -219,6 +219,7 @@ def test_value_that_no_partition_may_have_is_told_only_of_rows_that_are_kept(
     assert set(files.values()) == {1}
 
 
+@pytest.mark.on_disk
 def test_changes_of_small_commits_are_settled_before_they_spread(tmp_path: Path) -> None:
     lake = SmallLake(tmp_path)
     days = dict.fromkeys(range(1, 50), 2)

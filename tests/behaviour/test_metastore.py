@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 
     from tidegate.metastore.protocol import Metastore
 
+pytestmark = pytest.mark.on_disk
+
 FIRST, SECOND = ("2026-02-01",), ("2026-02-02",)
 NULL = "__HIVE_DEFAULT_PARTITION__"
 

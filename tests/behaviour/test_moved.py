@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from tidegate.pipeline import Pipeline
 
+pytestmark = pytest.mark.on_disk
+
 FIRST = "dt=2026-02-01"
 
 

@@ -120,6 +120,7 @@ def test_history_stands_in_the_order_of_its_intervals_whenever_it_is_taken(
     }
 
 
+@pytest.mark.on_disk
 def test_marker_is_gone_before_an_old_file_goes(lake: SmallLake) -> None:
     """Whoever follows markers never sees the files of two revisions, or few (PC-F32, PC-V26)."""
     lake.commit({1: 2})

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+pytestmark = pytest.mark.on_disk
+
 DAYS = range(1, 11)
 PROCESS_TIME = {"commit": {"trigger": "process-time"}}
 

@@ -125,6 +125,7 @@ def check_ends_well(lake: SmallLake, ids: list[int]) -> None:
     assert lake.ids()[FIRST] == lake.listed_ids()[FIRST] == sorted(ids)
 
 
+@pytest.mark.on_disk
 @pytest.mark.follows("FileLengthWrong")
 def test_staged_file_that_was_cut_is_removed_and_its_window_replayed(
     lake: SmallLake, tidegate: Command
@@ -140,6 +141,7 @@ def test_staged_file_that_was_cut_is_removed_and_its_window_replayed(
     check_ends_well(lake, ids)
 
 
+@pytest.mark.on_disk
 @pytest.mark.follows("FileLengthWrong")
 def test_published_file_that_was_cut_is_removed_and_its_partition_rebuilt(
     lake: SmallLake, tidegate: Command
@@ -171,6 +173,7 @@ class DyingCalls(OsCalls):
         super().link(source, target)
 
 
+@pytest.mark.on_disk
 @pytest.mark.follows("StagedFileMissing", "FileLengthWrong")
 @pytest.mark.parametrize("damage", [cut, Path.unlink], ids=["cut", "lost"])
 @pytest.mark.parametrize("verb", ["replay", "rebuild"])
@@ -206,6 +209,7 @@ def judged(lake: SmallLake) -> None:
     lake.keys = {"gate": {"suite": str(suite)}}
 
 
+@pytest.mark.on_disk
 @pytest.mark.follows("ContentUnreadable", "FileLengthWrong", "StagedFileMissing")
 @pytest.mark.parametrize("damage", FOUND_BY_THE_GATE, ids=["spoilt", "cut", "lost"])
 def test_staged_file_that_the_gate_cannot_read_is_read_again(
@@ -310,6 +314,7 @@ def data_file(lake: SmallLake) -> Path:
     return Path(task.file.file_path.removeprefix("file://"))
 
 
+@pytest.mark.on_disk
 def test_error_of_a_partition_is_printed_whole_with_the_name_that_was_typed(
     lake: SmallLake, tidegate: Command
 ) -> None:

@@ -27,6 +27,8 @@ from tidegate.storage import LocalStorage, OsCalls
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.on_disk
+
 FIRST = "dt=2026-02-01"
 NARROW = {"source": {"read": {"filter": "id <> 2"}}}
 Damage = Callable[[SmallLake], None]

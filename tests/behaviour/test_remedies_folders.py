@@ -423,6 +423,7 @@ def test_announce_that_was_lost_is_written_anew_once_the_file_it_read_is_gone(
     assert published_ids(tidegate.lake.target) == tidegate.lake.listed_ids() == expected
 
 
+@pytest.mark.on_disk
 @pytest.mark.follows("StagedFileMissing")
 def test_staged_file_that_was_lost_of_a_window_that_no_replay_reads_is_left_by_a_rebuild(
     tidegate: Typed,

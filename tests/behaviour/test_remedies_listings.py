@@ -123,6 +123,7 @@ def rebuild(pipeline: Pipeline, partition: str) -> None:
     pipeline.finish_load(planned, NOW, local)
 
 
+@pytest.mark.on_disk
 @pytest.mark.follows("StateFileLost", "StateFileDamaged")
 @pytest.mark.parametrize("scheduled", [True, False])
 @pytest.mark.parametrize("lost", ["all", "head", "files", "head damaged", "files damaged"])

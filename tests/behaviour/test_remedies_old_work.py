@@ -200,6 +200,7 @@ def test_target_that_is_newer_than_ledger_and_work_directory_has_no_row_twice(
     assert typed("tidegate fsck orders") == "Table, markers and ledger agree."
 
 
+@pytest.mark.on_disk
 @pytest.mark.follows("StateFileLost")
 def test_markers_of_all_commits_that_ledger_and_work_directory_forgot_are_named_at_once(
     lake: SmallLake, monkeypatch: pytest.MonkeyPatch
@@ -257,6 +258,7 @@ def test_commit_plan_is_not_told_by_what_does_not_fit(lake: SmallLake, differs: 
     assert not list((lake.work / "publications" / FIRST).glob("*[0-9a-f]-[0-9].json"))
 
 
+@pytest.mark.on_disk
 def test_commit_plan_that_is_lost_is_not_taken_for_one_that_never_began(
     lake: SmallLake, monkeypatch: pytest.MonkeyPatch
 ) -> None:

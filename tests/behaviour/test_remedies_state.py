@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from click.testing import Result
 
+pytestmark = pytest.mark.on_disk
+
 FIRST, SECOND = "dt=2026-02-01", "dt=2026-02-02"
 
 

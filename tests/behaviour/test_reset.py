@@ -183,6 +183,7 @@ def test_copy_of_before_a_drop_that_was_put_back_is_dropped_again(
     assert tidegate("fsck", "orders").exit_code == 0
 
 
+@pytest.mark.on_disk
 @pytest.mark.parametrize("killed", [False, True], ids=["", "killed before"])
 def test_folders_are_removed_in_which_only_its_files_were(lake: SmallLake, *, killed: bool) -> None:
     by_hour = {"target": {"partition_by": {"dt": "day(at)", "hr": "hour(at)"}}}
@@ -287,6 +288,7 @@ def test_run_that_is_alive_is_left_to_end(lake: SmallLake) -> None:
     assert sequences(lake) == [1]
 
 
+@pytest.mark.on_disk
 def test_process_that_moves_files_is_left_to_end(lake: SmallLake) -> None:
     lake.commit({1: 2, 9: 1})
     tidegate("load", "orders")
@@ -388,6 +390,7 @@ def test_directories_that_were_deleted_by_hand_are_made_again(lake: SmallLake, l
     assert tidegate("fsck", "orders").exit_code == 0
 
 
+@pytest.mark.on_disk
 @pytest.mark.follows("WorkGone")
 def test_target_whose_work_and_ledger_are_lost_is_removed_by_hand(lake: SmallLake) -> None:
     ids = lake.commit({1: 3, 9: 1})
@@ -406,6 +409,7 @@ def test_target_whose_work_and_ledger_are_lost_is_removed_by_hand(lake: SmallLak
     assert lake.ids() == {FIRST: ids[:3]}
 
 
+@pytest.mark.on_disk
 @each_death
 @pytest.mark.follows("ResetUnfinished")
 def test_reset_killed_at_any_step_is_finished_and_nothing_else_goes_on(
@@ -438,6 +442,7 @@ def test_reset_killed_at_any_step_is_finished_and_nothing_else_goes_on(
     assert None not in refusals[2:-1]
 
 
+@pytest.mark.on_disk
 @each_death
 @pytest.mark.follows("ResetUnfinished", "LedgerLost")
 def test_reset_killed_at_any_step_is_finished_although_the_ledger_was_lost(

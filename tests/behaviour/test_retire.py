@@ -150,6 +150,7 @@ def test_partition_that_was_left_is_published_only_in_its_place(lake: SmallLake)
     assert any("was retired" in note for note in report.notes)  # the second day still stands
 
 
+@pytest.mark.on_disk
 @pytest.mark.follows("PartitionStands")
 def test_publish_names_the_move_that_lets_a_left_partition_be_published(lake: SmallLake) -> None:
     tidegate("retire", "orders", "--yes")
@@ -178,6 +179,7 @@ def test_partition_that_was_left_without_a_marker_is_known_too(lake: SmallLake) 
         again.propose(day(1), "cli", NOW)
 
 
+@pytest.mark.on_disk
 @pytest.mark.follows("CommitUnfinished")
 def test_commit_that_was_begun_is_finished_first(lake: SmallLake) -> None:
     ids = lake.commit({1: 1})
@@ -196,6 +198,7 @@ def test_commit_that_was_begun_is_finished_first(lake: SmallLake) -> None:
     assert read(lake) == sorted([1, 2, 3, 4, *ids])
 
 
+@pytest.mark.on_disk
 @each_death
 @pytest.mark.follows("ResetUnfinished")
 def test_reset_that_was_killed_is_finished_first(
@@ -240,6 +243,7 @@ def test_file_of_a_retired_pipeline_is_put_aside_although_its_target_has_a_new_o
     assert list(again.findings()) == []
 
 
+@pytest.mark.on_disk
 @each_death
 @pytest.mark.follows("PipelineRetired")
 @pytest.mark.follows("RetireUnfinished")
@@ -263,6 +267,7 @@ def test_retirement_killed_at_any_step_is_finished(
     assert refused[-1] is not None
 
 
+@pytest.mark.on_disk
 @each_death
 def test_commit_that_begins_at_any_step_of_a_retirement_is_whole_or_nothing(
     lake: SmallLake, tmp_path: Path, every: int
@@ -294,6 +299,7 @@ def test_commit_that_begins_at_any_step_of_a_retirement_is_whole_or_nothing(
     assert {tuple(item) for item in found} == {(1, 2, 3, 4), (1, 2, 3, 4, 5)}
 
 
+@pytest.mark.on_disk
 def test_process_that_moves_files_is_left_to_end(lake: SmallLake) -> None:
     before = lake.stamps()
     pipeline = lake.pipeline()
@@ -344,6 +350,7 @@ def test_reset_of_the_successor_leaves_what_the_retired_pipeline_published(lake:
     assert lake.ids() == {FIRST: [1, 2, 3], SECOND: [4]}
 
 
+@pytest.mark.on_disk
 @pytest.mark.follows("WorkGone", "LedgerLost")
 @pytest.mark.parametrize("published", [False, True], ids=["nothing published", "published"])
 def test_successor_that_lost_its_state_begins_anew_beside_what_was_left(

@@ -347,6 +347,7 @@ def test_marker_that_neither_ledger_nor_work_directory_knows_stops_a_retirement(
     assert f"a marker of revision 1 in {THIRD}" in refused["message"]
 
 
+@pytest.mark.on_disk
 @each_death
 def test_commit_that_an_older_ledger_does_not_know_stops_a_retirement(
     lake: SmallLake, every: int

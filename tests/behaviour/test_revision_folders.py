@@ -234,6 +234,7 @@ def test_erased_rows_leave_the_directories_of_all_revisions(lake: SmallLake) -> 
     assert list(opened.findings()) == []
 
 
+@pytest.mark.on_disk
 def test_gc_removes_directories_beyond_the_newest_and_leaves_what_undo_needs(
     lake: SmallLake,
 ) -> None:
@@ -264,6 +265,7 @@ def test_gc_keeps_as_many_directories_as_the_pipeline_file_says(lake: SmallLake)
     assert ids(lake) == [1, 2, 3]
 
 
+@pytest.mark.on_disk
 @each_death
 def test_gc_killed_at_any_step_leaves_no_marker_over_missing_files(
     lake: SmallLake, tmp_path: Path, every: int
@@ -355,6 +357,7 @@ def test_reader_that_was_outrun_by_gc_looks_again(
     assert ids(lake) == [1, 2, 3]
 
 
+@pytest.mark.on_disk
 @each_death
 def test_commit_killed_at_any_step_is_finished_by_a_ledger_made_of_the_files(
     lake: SmallLake, tmp_path: Path, every: int
@@ -377,6 +380,7 @@ def test_commit_killed_at_any_step_is_finished_by_a_ledger_made_of_the_files(
         assert list(opened.findings()) == []
 
 
+@pytest.mark.on_disk
 @each_death
 def test_commit_whose_file_was_lost_half_way_is_taken_back_with_its_directory(
     lake: SmallLake, tmp_path: Path, every: int
@@ -407,6 +411,7 @@ def test_commit_whose_file_was_lost_half_way_is_taken_back_with_its_directory(
         pytest.fail("no death came before the marker")
 
 
+@pytest.mark.on_disk
 def test_files_that_nobody_listed_are_found_in_and_beside_the_current_directory(
     lake: SmallLake,
 ) -> None:

@@ -184,6 +184,7 @@ def test_error_names_every_changed_file_and_the_partitions_of_all(
     assert list(folder.pipeline().findings()) == []
 
 
+@pytest.mark.on_disk
 def test_plan_that_is_searched_for_a_file_is_read_once(
     folder: Folder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     from tidegate.pipeline import Pipeline
 
+pytestmark = pytest.mark.on_disk
+
 HOLDING = {"rows": [{"name": "few", "where": "amount < 5", "on_failure": "hold"}]}
 
 

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from s3_faults import Way
     from s3_servers import S3Server
 
+pytestmark = pytest.mark.on_disk
+
 __all__ = ["bucket", "way"]
 
 

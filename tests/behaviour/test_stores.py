@@ -406,6 +406,7 @@ def test_store_that_is_away_is_waited_for(
     assert bucket.rows() == {"dt=2026-02-01": [1]}
 
 
+@pytest.mark.on_disk
 @pytest.mark.follows("CredentialsMissing")
 @pytest.mark.follows("StoreOptionWrong")
 def test_credentials_that_are_missing_are_told_and_found(

@@ -82,6 +82,7 @@ class Contender:
             self.refused.append(refused.code)
 
 
+@pytest.mark.on_disk
 @pytest.mark.parametrize("place", [r"plan\.json", "part-", r"sealed\.json"])
 def test_window_is_kept_from_others_while_a_step_lasts(lake: SmallLake, place: str) -> None:
     ids = lake.commit({1: 4, 2: 1})
@@ -101,6 +102,7 @@ def test_window_is_kept_from_others_while_a_step_lasts(lake: SmallLake, place: s
     assert lake.ids() == {"dt=2026-02-01": ids[:4]}
 
 
+@pytest.mark.on_disk
 def test_partition_is_kept_from_others_while_a_commit_moves_files(lake: SmallLake) -> None:
     ids = lake.commit({1: 4, 2: 1})
     lake.keys = SHORT
@@ -182,6 +184,7 @@ def test_partition_is_kept_from_others_while_its_files_are_examined(
     assert lake.ids() == {"dt=2026-02-01": ids}
 
 
+@pytest.mark.on_disk
 def test_windows_that_wait_for_their_turn_are_kept_while_another_is_read(lake: SmallLake) -> None:
     first = lake.pipeline()
     for number in (1, 2, 3):
@@ -252,6 +255,7 @@ def test_stale_announcer_writes_nothing_before_its_successor_did(lake: SmallLake
     assert len(list(lake.work.rglob("sealed*"))) == 1
 
 
+@pytest.mark.on_disk
 @pytest.mark.parametrize("changed", [False, True], ids=["same plan", "another plan"])
 def test_announcer_taken_over_while_it_reads_messages_writes_nothing(
     lake: SmallLake, changed: bool
@@ -320,6 +324,7 @@ def staged(pipeline: Pipeline, run: str, owner: str) -> Any:
     return planned
 
 
+@pytest.mark.on_disk
 @pytest.mark.parametrize("place", ["make_dir one", "sync"])
 def test_attempt_that_fails_leaves_no_directory(lake: SmallLake, place: str) -> None:
     """A disk that is full stays full otherwise, and every retry makes it fuller."""
@@ -633,6 +638,7 @@ def test_reconcile_opens_its_ledger_once_for_all_partitions(lake: SmallLake) -> 
     assert len(opened) == 1
 
 
+@pytest.mark.on_disk
 def test_reconcile_announces_a_held_partition_once_its_commit_has_begun(lake: SmallLake) -> None:
     lake.keys = {"rows": [{"name": "few", "where": "id > 100", "on_failure": "hold"}]}
     ids = lake.commit({1: 4, 2: 1})[:4]

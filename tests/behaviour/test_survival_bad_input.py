@@ -329,6 +329,7 @@ def open_lake() -> Iterator[SmallLake]:
         yield SmallLake(Path(made) / "lake")
 
 
+@pytest.mark.on_disk
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become somebody else")
 @pytest.mark.parametrize("place", ["published", "published/orders"])
 def test_unwritable_target_is_denied(open_lake: SmallLake, place: str) -> None:
@@ -378,6 +379,7 @@ def small_disk(folder: Path, size: str) -> Iterator[None]:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
+@pytest.mark.on_disk
 @pytest.mark.follows("StorageFull")
 def test_full_disk_is_transient_and_the_same_load_ends_once_space_is_free(lake: SmallLake) -> None:
     ids = [number for _ in range(4) for number in lake.commit({1: 1000, 2: 1})[:-1]]
@@ -410,6 +412,7 @@ class FillingCalls(OsCalls):
         return super().write(descriptor, some)
 
 
+@pytest.mark.on_disk
 @pytest.mark.follows("StorageFull")
 @pytest.mark.parametrize("space", [0, 1000, 10_000, 15_000, 20_000])
 def test_load_on_a_disk_of_any_size_is_finished_once_there_is_space(
@@ -444,6 +447,7 @@ class NoRoomForMessages(LocalStorage):
         raise StorageFull(path=path, problem="no space left")
 
 
+@pytest.mark.on_disk
 @pytest.mark.follows("StorageFull")
 @pytest.mark.parametrize("stands", [False, True])
 def test_attempt_whose_message_finds_no_room_keeps_only_what_a_message_names(
@@ -463,6 +467,7 @@ def test_attempt_whose_message_finds_no_room_keeps_only_what_a_message_names(
     assert lake.ids() == {"dt=2026-02-01": ids}
 
 
+@pytest.mark.on_disk
 @pytest.mark.follows("StorageFull")
 def test_disk_that_fills_while_publishing_leaves_no_marker_and_is_finished_later(
     lake: SmallLake,
@@ -511,6 +516,7 @@ def test_ledger_on_a_full_disk_works_once_there_is_space(lake: SmallLake, left: 
         assert lake.ids() == {"dt=2026-02-01": ids}
 
 
+@pytest.mark.on_disk
 @pytest.mark.follows("WorkElsewhere")
 @pytest.mark.skipif(
     not MEMORY.is_dir() or MEMORY.stat().st_dev == Path("/tmp").stat().st_dev,
@@ -661,6 +667,7 @@ def test_pipeline_file_changed_between_plan_and_read_has_no_effect(lake: SmallLa
     assert lake.ids() == {"dt=2026-02-01": ids[:3]}
 
 
+@pytest.mark.on_disk
 @pytest.mark.parametrize(("further", "notes"), [({"path": None}, 0), ({"of_tomorrow": 1}, 1)])
 def test_plan_of_another_version_says_that_the_file_changed_only_where_it_may_have(
     lake: SmallLake, further: dict[str, Any], notes: int

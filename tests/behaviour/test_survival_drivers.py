@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.on_disk
+
 CLAIM = timedelta(minutes=2)
 """After this time without a renewal a claim has run out."""
 

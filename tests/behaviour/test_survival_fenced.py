@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+pytestmark = pytest.mark.on_disk
+
 FIRST = "dt=2026-02-01"
 WHOLE = {"source": {"read": {"mode": "snapshot"}}}
 

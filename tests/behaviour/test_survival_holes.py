@@ -112,6 +112,7 @@ def check_ends_well(lake: SmallLake, ids: list[int]) -> None:
     assert lake.ids()[FIRST] == lake.listed_ids()[FIRST] == sorted(more)
 
 
+@pytest.mark.on_disk
 @pytest.mark.follows("StateFileLost", "StateFileDamaged")
 @pytest.mark.parametrize("damage", [unlink, cut])
 @pytest.mark.parametrize("sequence", [1, 2, 3], ids=["first", "middle", "last"])
@@ -199,6 +200,7 @@ def test_announce_is_not_told_without_the_split_whose_rows_were_all_put_aside(
     assert announces(lake, 1) == []
 
 
+@pytest.mark.on_disk
 @pytest.mark.follows("StateFileLost")
 @pytest.mark.parametrize("sequence", [1, 2, 3], ids=["first", "middle", "last"])
 def test_announce_of_a_window_that_was_lost_whole_is_written_again_by_a_replay(
@@ -217,6 +219,7 @@ def test_announce_of_a_window_that_was_lost_whole_is_written_again_by_a_replay(
     check_ends_well(lake, ids)
 
 
+@pytest.mark.on_disk
 @pytest.mark.follows("StateFileLost", "StateFileDamaged")
 @pytest.mark.parametrize("damage", [unlink, cut, forget])
 def test_finding_of_a_lost_announce_is_mended_by_what_it_says(
@@ -302,6 +305,7 @@ def test_load_that_is_lost_before_a_rebuild_is_not_read_twice(lake: SmallLake) -
     assert "windows/000002/" in said.values["path"]
 
 
+@pytest.mark.on_disk
 @pytest.mark.parametrize("damage", [unlink, cut])
 def test_lost_plan_of_a_lost_ledger_is_told_with_what_helps(
     lake: SmallLake, ids: list[int], damage: Callable[[Path], None]
@@ -321,6 +325,7 @@ def test_lost_plan_of_a_lost_ledger_is_told_with_what_helps(
     check_ends_well(lake, ids)
 
 
+@pytest.mark.on_disk
 @pytest.mark.parametrize("damage", [unlink, cut])
 def test_lost_commit_plan_is_a_finding_of_its_own(
     lake: SmallLake, ids: list[int], damage: Callable[[Path], None]
@@ -389,6 +394,7 @@ def test_number_of_a_window_that_was_given_back_is_no_hole(lake: SmallLake) -> N
     check_ends_well(lake, ids)
 
 
+@pytest.mark.on_disk
 def test_plan_in_effect_whose_announce_is_lost_is_not_replaced_by_the_one_before(
     lake: SmallLake, ids: list[int]
 ) -> None:
@@ -451,6 +457,7 @@ def test_work_directory_of_last_week_is_filled_up_again(lake: SmallLake) -> None
     check_ends_well(lake, ids)
 
 
+@pytest.mark.on_disk
 @pytest.mark.follows("StateFileLost")
 def test_ledger_of_a_backup_does_not_send_to_a_replay_that_it_refuses(
     lake: SmallLake, ids: list[int]

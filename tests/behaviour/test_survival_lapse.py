@@ -73,6 +73,7 @@ def test_commit_after_new_rows_came_lapses_with_their_number(lake: SmallLake) ->
     assert (again.rows, again.lapsed) == (8, "+3 rows since")
 
 
+@pytest.mark.on_disk
 @pytest.mark.parametrize(
     "pattern",
     [
@@ -95,6 +96,7 @@ def test_publish_while_rows_arrive_commits_all_of_them(lake: SmallLake, pattern:
     assert lake.ids() == {"dt=2026-02-01": ids}
 
 
+@pytest.mark.on_disk
 def test_hold_while_rows_arrive_is_checked_again_with_them(lake: SmallLake) -> None:
     lake.keys = {"rows": HOLDING}
     lake.commit({1: 5, 2: 1}, amount=5000)
@@ -180,6 +182,7 @@ def test_approval_of_a_publication_that_was_held_anew_with_more_rows_is_refused(
     assert lake.ids() == {}
 
 
+@pytest.mark.on_disk
 def test_approval_given_while_the_next_revision_is_worked_out_is_not_lost(lake: SmallLake) -> None:
     lake.keys = {"rows": HOLDING}
     shown = lake.commit({1: 5, 2: 1}, amount=5000)[:5]
@@ -216,6 +219,7 @@ def test_approved_content_that_a_rebuild_replaced_is_checked_anew(lake: SmallLak
     assert lake.ids() == {"dt=2026-02-01": ids}
 
 
+@pytest.mark.on_disk
 def test_rejection_while_its_commit_begins_is_kept_or_refused(lake: SmallLake) -> None:
     pipeline = held(lake)
     decide(pipeline, day(1))
@@ -231,6 +235,7 @@ def test_rejection_while_its_commit_begins_is_kept_or_refused(lake: SmallLake) -
     assert lake.listed_ids() == {}
 
 
+@pytest.mark.on_disk
 def test_rejection_after_its_commit_began_is_refused(lake: SmallLake) -> None:
     lake.keys = {"rows": HOLDING}
     ids = lake.commit({1: 5, 2: 1}, amount=5000)[:5]
@@ -310,6 +315,7 @@ def test_answer_that_takes_another_one_back_names_who_gave_that(lake: SmallLake)
     assert why.detail.endswith("rejected by bob (before: approved by ada)")
 
 
+@pytest.mark.on_disk
 def test_check_that_lapses_leaves_the_partition_to_other_runs(lake: SmallLake) -> None:
     lake.keys = {"rows": HOLDING}
     lake.commit({1: 5, 2: 1}, amount=5000)

@@ -168,6 +168,7 @@ def test_gate_takes_the_columns_of_nothing_from_plans_of_an_earlier_version(
     assert (state.revision, lake.ids()["dt=2026-02-02"]) == (2, [])
 
 
+@pytest.mark.on_disk
 def test_ledger_that_is_lost_after_a_sweep_is_restored_as_it_was(lake: SmallLake) -> None:
     """Records are never garbage, whatever is kept of the files that they name."""
     lake.keys = {**lake.keys, "rows": [{"name": "few", "where": "id <> 2"}]}

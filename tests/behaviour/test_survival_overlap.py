@@ -136,6 +136,7 @@ TABLE_INSIDE = {
 }
 
 
+@pytest.mark.on_disk
 @pytest.mark.parametrize("by", ["catalog", "metadata"])
 @pytest.mark.parametrize("case", sorted(TABLE_INSIDE))
 def test_overlap_with_the_iceberg_table_is_refused_and_the_proposal_works(
@@ -236,6 +237,7 @@ def test_check_refuses_a_target_in_the_table_of_a_catalog(tmp_path: Path) -> Non
     assert "must not be inside one another" in " ".join(done.output.split())
 
 
+@pytest.mark.on_disk
 def test_table_that_came_to_stand_in_the_target_is_not_to_be_moved(tmp_path: Path) -> None:
     lake = SmallLake(tmp_path / "lake")
     lake.commit({1: 1})

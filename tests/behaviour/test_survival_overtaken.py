@@ -198,6 +198,7 @@ def test_history_that_is_lost_is_refused_after_a_second_look(lake: SmallLake) ->
     assert timeline.looks == 2
 
 
+@pytest.mark.on_disk
 def test_backfill_that_died_over_history_replays_the_rest_of_its_interval_too(
     lake: SmallLake,
 ) -> None:

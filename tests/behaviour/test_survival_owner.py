@@ -198,6 +198,7 @@ def test_target_below_the_target_of_another_pipeline_is_refused(
     assert rows_listed(owned) == sorted(published)
 
 
+@pytest.mark.on_disk
 @pytest.mark.parametrize("way", ["link", "link above"])
 @pytest.mark.parametrize("before", [False, True], ids=["this version", "version before"])
 def test_same_pipeline_through_a_link_goes_on(owned: SmallLake, way: str, before: bool) -> None:
@@ -227,6 +228,7 @@ def test_target_and_work_directory_moved_together_stay_the_pipelines(owned: Smal
     assert sum(len(ids) for ids in owned.ids().values()) == 6
 
 
+@pytest.mark.on_disk
 @pytest.mark.follows("WorkUnfit")
 @pytest.mark.parametrize("before", [False, True], ids=["this version", "version before"])
 def test_work_directory_that_does_not_fit_is_refused_and_the_fitting_one_named(
@@ -323,6 +325,7 @@ def test_place_in_use_inside_a_directory_of_another_pipeline_is_moved_out(lake: 
     assert sum(map(len, published_ids(path).values())) == 6
 
 
+@pytest.mark.on_disk
 def test_target_around_the_work_directory_of_another_pipeline_is_refused(lake: SmallLake) -> None:
     works = lake.root / "works"
     load(lake.pipeline(target={"work": str(works / "orders")}))
@@ -513,6 +516,7 @@ def printed_commands(text: str) -> list[str]:
     return re.findall(r"`tidegate ([^`]*)`", text)
 
 
+@pytest.mark.on_disk
 @pytest.mark.follows("OwnersDiffer")
 @pytest.mark.parametrize("old", ["target", "work"])
 @pytest.mark.parametrize("ledger", ["in use", "old", "lost"])
@@ -638,6 +642,7 @@ def test_fsck_and_gc_know_the_owner_file(owned: SmallLake) -> None:
     assert (owned.target / OWNER).exists()
 
 
+@pytest.mark.on_disk
 def test_no_temporary_file_ever_lies_in_the_target(lake: SmallLake) -> None:
     seen: list[set[str]] = []
 
@@ -670,6 +675,7 @@ class Meeting(LocalStorage):
         return super().write_once(path, content, scratch)
 
 
+@pytest.mark.on_disk
 @pytest.mark.parametrize("ledger", ["ledger.db", "other.db"], ids=["same ledger", "other ledger"])
 def test_of_two_that_adopt_at_once_one_wins_and_the_other_is_free_to_go(
     lake: SmallLake, ledger: str

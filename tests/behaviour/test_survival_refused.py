@@ -272,6 +272,7 @@ def test_window_with_a_plan_goes_on_with_it_where_the_snapshot_expired(lake: Sma
     assert lake.ids()["dt=2026-02-01"] == lake.listed_ids()["dt=2026-02-01"] == ids
 
 
+@pytest.mark.on_disk
 @pytest.mark.parametrize("lost", ["plan.json", "splits.jsonl"])
 def test_window_that_lost_its_plan_and_its_snapshot_gives_way_to_what_is_there_now(
     lake: SmallLake, lost: str

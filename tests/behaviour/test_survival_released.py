@@ -60,6 +60,7 @@ def test_published_rows_of_a_lost_reopen_stay_published(
     check_restored(opened)
 
 
+@pytest.mark.on_disk
 @pytest.mark.parametrize("late_data", ["hold", "side", "reject"])
 def test_published_late_rows_of_a_lost_release_stay_published(
     lake: SmallLake, late_data: str

@@ -136,6 +136,7 @@ def test_backup_from_before_a_commit_only_is_refused_by_that_partition(lake: Sma
     assert lake.stamps() == files
 
 
+@pytest.mark.on_disk
 def test_backup_from_before_a_commit_moved_files_is_refused_inside_the_lock(
     lake: SmallLake,
 ) -> None:
@@ -531,6 +532,7 @@ def _die_at_contributions(_connection: Any, _cursor: Any, statement: str, *_rest
         raise Died
 
 
+@pytest.mark.on_disk
 def test_commit_that_ends_while_a_ledger_is_restored_is_not_overlooked(lake: SmallLake) -> None:
     take_in(lake, {1: 2, 9: 1})
     lake.commit({1: 1})
@@ -616,6 +618,7 @@ class BeforeSealed(OsCalls):
         super().link(source, target)
 
 
+@pytest.mark.on_disk
 @pytest.mark.parametrize("lost", [True, False], ids=["lost ledger", "ledger in use"])
 @pytest.mark.parametrize("kind", ["load", "replay"])
 def test_announce_that_a_restoration_fenced_off_is_no_reason_for_another_one(

@@ -121,6 +121,7 @@ def test_sweep_of_what_a_replay_brought_back_meanwhile_takes_nothing(lake: Small
     assert_kept(lake)
 
 
+@pytest.mark.on_disk
 def test_sweep_takes_nothing_of_a_window_that_a_replay_took_meanwhile(lake: SmallLake) -> None:
     sweeper = lake.pipeline()
     found = garbage(sweeper)
@@ -188,6 +189,7 @@ def test_sweep_leaves_what_a_replay_has_staged_that_waits_between_two_tasks(
     assert_kept(lake)
 
 
+@pytest.mark.on_disk
 @pytest.mark.parametrize("kind", ["sealed", "messages", "staged"])
 def test_replay_that_comes_into_a_sweep_waits_and_stages_what_went(
     lake: SmallLake, kind: str
@@ -212,6 +214,7 @@ def test_replay_that_comes_into_a_sweep_waits_and_stages_what_went(
     assert_kept(lake)
 
 
+@pytest.mark.on_disk
 @pytest.mark.parametrize("at", [0, 1, 2, 4], ids="at its {}. deletion".format)
 @pytest.mark.parametrize("then", ["the ledger is lost", "a replay comes"])
 def test_sweep_that_dies_leaves_no_plan_that_is_believed(
@@ -271,6 +274,7 @@ def test_plan_whose_files_went_without_their_messages_is_staged_again(lake: Smal
     assert lake.pipeline().ledger.partitions.get(day(1)).revision == 2
 
 
+@pytest.mark.on_disk
 def test_announce_that_a_sweep_takes_between_list_and_read_is_none(lake: SmallLake) -> None:
     sealed = never_announced(lake) / "sealed.json"
 
@@ -287,6 +291,7 @@ def test_announce_that_a_sweep_takes_between_list_and_read_is_none(lake: SmallLa
     assert_kept(lake)
 
 
+@pytest.mark.on_disk
 def test_staged_files_of_rows_that_were_read_again_since_go_once_that_stands(
     tmp_path: Path,
 ) -> None:
@@ -322,6 +327,7 @@ def sweep(pipeline: Pipeline) -> set[str]:
     return {item.path for item in pipeline.sweep(garbage) if "/staged/" in item.path}
 
 
+@pytest.mark.on_disk
 def test_plan_of_which_one_file_is_young_stays_whole(lake: SmallLake) -> None:
     """A replay would trust a message whose files went."""
     sweeper, plan = lake.pipeline(), never_announced(lake)

@@ -164,6 +164,7 @@ def test_partition_whose_turn_never_comes_is_published_by_command_alone(
     assert pipeline.ledger.publications.revisions(target)[-1].override is None
 
 
+@pytest.mark.on_disk
 def test_plan_of_a_commit_that_died_before_it_was_prepared_is_not_used_for_other_policies(
     lake: SmallLake,
 ) -> None:
@@ -179,6 +180,7 @@ def test_plan_of_a_commit_that_died_before_it_was_prepared_is_not_used_for_other
     assert {name for name in beside if not name.startswith("part-")} == {"_DONE"}
 
 
+@pytest.mark.on_disk
 def test_plan_of_a_commit_that_died_does_not_tell_of_an_earlier_approval(lake: SmallLake) -> None:
     lake.keys = {"rows": HOLDING}
     lake.commit({1: 5, 2: 1}, amount=5000)
@@ -198,6 +200,7 @@ def test_plan_of_a_commit_that_died_does_not_tell_of_an_earlier_approval(lake: S
     assert len(list((lake.work / "publications" / "dt=2026-02-01").glob("1-*[0-9a-f].json"))) >= 2
 
 
+@pytest.mark.on_disk
 def test_commit_that_died_after_it_was_prepared_is_finished_as_it_was_written(
     lake: SmallLake,
 ) -> None:
@@ -212,6 +215,7 @@ def test_commit_that_died_after_it_was_prepared_is_finished_as_it_was_written(
     assert lake.ids() == {"dt=2026-02-01": ids}
 
 
+@pytest.mark.on_disk
 @pytest.mark.parametrize("rows", [2, 0], ids=["rows that wait", "nothing"])
 def test_publish_that_finishes_a_revision_tells_it_whatever_follows(
     lake: SmallLake, rows: int
@@ -234,6 +238,7 @@ def test_publish_that_finishes_a_revision_tells_it_whatever_follows(
     assert lake.pipeline().ledger.partitions.get(day(1)).owner is None
 
 
+@pytest.mark.on_disk
 def test_publish_that_finishes_a_revision_goes_on_with_what_came_since(lake: SmallLake) -> None:
     ids = lake.commit({1: 5, 2: 1})[:5]
     load(lake.pipeline())

@@ -16,6 +16,8 @@ from tidegate.storage import LocalStorage
 if TYPE_CHECKING:
     from pathlib import Path
 
+pytestmark = pytest.mark.on_disk
+
 YEARS_LATER = NOW + timedelta(days=1000)
 
 

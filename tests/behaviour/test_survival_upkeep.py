@@ -78,6 +78,7 @@ def test_sweep_takes_nothing_younger_than_asked(lake: SmallLake) -> None:
     assert sweep(changed, timedelta(hours=1)) == []
 
 
+@pytest.mark.on_disk
 @pytest.mark.parametrize("began", [timedelta(0), timedelta(hours=5)], ids=["now", "long before"])
 def test_age_of_what_is_retired_counts_from_when_it_was_replaced(
     lake: SmallLake, began: timedelta
@@ -132,6 +133,7 @@ def test_newest_revisions_keep_their_files_however_old_these_are(
 RULED: dict[str, Any] = {"rows": [{"name": "few", "where": "id <> 3"}]}
 
 
+@pytest.mark.on_disk
 def test_rows_that_were_put_aside_go_when_they_are_as_old_as_is_said(lake: SmallLake) -> None:
     lake.commit({1: 4})
     load(lake.pipeline(**RULED))
@@ -166,6 +168,7 @@ def test_rows_that_were_put_aside_stay_while_others_of_their_window_wait(lake: S
     assert ending.garbage(datetime.now(UTC) + timedelta(days=999), AT_ONCE) == ()
 
 
+@pytest.mark.on_disk
 def test_sweep_takes_the_attempts_that_lost(lake: SmallLake) -> None:
     pipeline = published(lake)
     staged = next((lake.work / "windows").rglob("staged"))
@@ -176,6 +179,7 @@ def test_sweep_takes_the_attempts_that_lost(lake: SmallLake) -> None:
     assert sweep(pipeline) == [str(loser)]
 
 
+@pytest.mark.on_disk
 def test_sweep_takes_old_temporary_files_only(lake: SmallLake) -> None:
     pipeline = published(lake)
     messages = next((lake.work / "windows").rglob("messages"))
@@ -290,6 +294,7 @@ class Beside(LocalStorage):
         return super().sha256(path)
 
 
+@pytest.mark.on_disk
 def test_findings_beside_a_commit_that_takes_a_file_away_are_none(lake: SmallLake) -> None:
     published(lake)
     replay(lake.pipeline(**NARROW))

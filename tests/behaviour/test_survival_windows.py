@@ -276,6 +276,7 @@ def replay(pipeline: Pipeline, sequence: int) -> None:
     pipeline.finish_load(pipeline.replay(sequence, run, NOW), NOW, local)
 
 
+@pytest.mark.on_disk
 @pytest.mark.follows("StagedFileMissing")
 def test_replay_after_a_staged_file_was_lost_reads_it_again(lake: SmallLake) -> None:
     """What the message of StagedFileMissing tells people to do."""

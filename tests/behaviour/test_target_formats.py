@@ -150,6 +150,7 @@ def test_replayed_window_has_the_same_names_and_bytes(lake: SmallLake, name: str
     } == hashes
 
 
+@pytest.mark.on_disk
 @pytest.mark.parametrize("name", ["orc", "csv", "json", "avro"])
 def test_damaged_file_stops_the_gate_and_is_named(lake: SmallLake, name: str) -> None:
     lake.commit({1: 3, 2: 1})
@@ -257,6 +258,7 @@ def append_until(lake: SmallLake, moment: datetime) -> None:
     append(lake, until=pa.array([moment, None], pa.timestamp("us", "UTC")))
 
 
+@pytest.mark.on_disk
 def test_files_with_times_that_arrow_cannot_read_are_left_as_they_are_when_others_are_joined(
     lake: SmallLake, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from tidegate.pipeline import Pipeline
 
+pytestmark = pytest.mark.on_disk
+
 FEW, MANY = 4, 12
 
 

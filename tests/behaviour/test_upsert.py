@@ -309,6 +309,7 @@ def test_rules_judge_the_rows_that_changes_leave_and_no_delete(
     assert lake.published() == {3: (1, 30)} | left
 
 
+@pytest.mark.on_disk
 @pytest.mark.follows("StandingFileUnreadable")
 def test_published_file_that_cannot_be_read_is_named_and_its_partition_rebuilt(
     lake: ChangingLake,
