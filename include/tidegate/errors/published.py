@@ -44,9 +44,11 @@ class PublishedTableMissing(TerminalError):
     )
 
 
-class PublishedTablesBelow(PublishedTableMissing):
+class PublishedTablesBelow(TerminalError):
     """A folder is to be read as one published table, and has others below it."""
 
+    root: str
+    found: str
     template = (
         "{root}: expected the folder of a published table, found one with other tables below: "
         "{found}. Name the folder of one of them: `source.path` of a pipeline, or the path that is "

@@ -25,4 +25,5 @@ class FileDetails(NamedTuple):
 
 def nanoseconds(moment: datetime) -> int:
     """Return a time in nanoseconds since 1970."""
+    # In whole numbers: a float of today's nanoseconds is off by up to two hundred of them.
     return (moment - _EPOCH) // _MICROSECOND * _NANOSECONDS

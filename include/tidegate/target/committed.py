@@ -73,7 +73,8 @@ def read_committed(
         JSON lines and Avro, which Arrow's datasets do not read, the rows are in memory.
 
     Raises:
-        PublishedTableMissing: there is no directory at the path, or there are tables below it.
+        PublishedTableMissing: there is no directory at the path.
+        PublishedTablesBelow: there are tables below it.
         PublishedInCatalog: it is the folder of an Iceberg table, or in one, and has no markers.
         MarkerInvalid: a file with a marker's name is not one of Tidegate's, or it lists files of
             CSV or JSON without their columns.
@@ -149,7 +150,7 @@ class _Wanted:
         """Check that no file belongs to a table below.
 
         Raises:
-            PublishedTableMissing: there are tables below, whose rows are not those of one.
+            PublishedTablesBelow: there are tables below, whose rows are not those of one.
             PublishedInCatalog: the one below is that of a table of a catalog here.
         """
         below_ = sorted(name.removesuffix(f"/{OWNER_FILE}") for name in names if _is_owner(name))

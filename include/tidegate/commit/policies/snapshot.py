@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tidegate.config import resolve_secret
+from tidegate.metastore.iceberg.held import held_branch
 from tidegate.storage import S3Options, table_properties
 
 if TYPE_CHECKING:
@@ -63,8 +64,6 @@ class CommitSnapshot:
 
     def drop(self, pipeline: str, partition: Partition) -> None:
         """Remove the branch of a partition that is not held any more."""
-        from tidegate.metastore.iceberg.held import held_branch
-
         self.drop_branch(pipeline, held_branch(partition))
 
     def drop_branch(self, pipeline: str, branch: str) -> None:

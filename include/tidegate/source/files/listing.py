@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tidegate.model.instant import Instant
 from tidegate.model.wire import SPARSE, Value, digest, instant_text
+from tidegate.storage import nanoseconds
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
 _NANOSECONDS = 1_000
 """Nanoseconds per microsecond."""
 _GONE = "gone"
@@ -209,8 +209,7 @@ class ListingDifference:
 
 def came_before(listing: Listing, until: datetime, known: Collection[str]) -> Listing:
     """Leave out files that arrived at or after a time, except those with a known path."""
-    # In whole numbers: a float of today's nanoseconds is off by up to two hundred of them.
-    bound = (until - _EPOCH) // _MICROSECOND * _NANOSECONDS
+    bound = nanoseconds(until)
     kept = tuple(file for file in listing.files if file.modified < bound or file.path in known)
     return Listing(kept, listing.skipped)
 
@@ -373,6 +372,6 @@ def came(file: ListedFile, listed: Instant) -> datetime:
     return min(_moment(file.modified), listed.time)
 
 
-def _moment(nanoseconds: int) -> datetime:
+def _moment(modified: int) -> datetime:
     # Floor division: a time after the file's own would put it into the next interval.
-    return _EPOCH + timedelta(microseconds=nanoseconds // _NANOSECONDS)
+    return _EPOCH + timedelta(microseconds=modified // _NANOSECONDS)

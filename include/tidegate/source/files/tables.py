@@ -60,7 +60,7 @@ def refuse_tables_below(root: str, tables: Mapping[str, str]) -> None:
 
     Raises:
         FolderOfTable: there is one of a kind.
-        PublishedTableMissing: there is one that is published: its rows are not those of others.
+        PublishedTablesBelow: there is one that is published: its rows are not those of others.
     """
     of_kinds = {folder: kind for folder, kind in tables.items() if kind != PUBLISHED}
     if of_kinds:

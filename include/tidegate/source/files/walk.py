@@ -281,7 +281,7 @@ def list_directory(
     Raises:
         FolderNotFound: the root is not a directory.
         FolderOfTable: it is in a table, or files that would be read are.
-        PublishedTableMissing: with a marker required, they are those of tables below it.
+        PublishedTablesBelow: with a marker required, they are those of tables below it.
         SourceUnreachable: a directory cannot be listed, a name in it cannot be read, or a link
             leads to nothing; nothing is left out silently (PC-R01).
         SourceReadTwice: a link leads to a place that is already read, and `on_bad_path` says
