@@ -12,7 +12,6 @@ from tidegate.errors import PublicationLapsed
 from tidegate.ledger.overview import read_overview
 from tidegate.model.run import Run
 from tidegate.pipeline.state.plan_files import read_plan
-from tidegate.storage import LocalStorage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -300,7 +299,7 @@ def test_rebuild_of_files_reads_the_listing_at_the_checkpoint(lake: SmallLake) -
     publish(pipeline)
 
     assert lake.ids() == named({1: [1, 2, 3, 5, 6]})
-    notes = read_plan(LocalStorage(), str(pipeline.ledger.plans.uri(2))).notes
+    notes = read_plan(pipeline.storage, str(pipeline.ledger.plans.uri(2))).notes
     assert any("also the rows of them that are from before `source.start`" in it for it in notes)
 
 
