@@ -33,6 +33,16 @@ DENIED = (
     b'<?xml version="1.0" encoding="UTF-8"?><Error><Code>AccessDenied</Code>'
     b"<Message>Access Denied</Message></Error>"
 )
+REGION = (
+    b'<?xml version="1.0" encoding="UTF-8"?><Error><Code>AuthorizationHeaderMalformed</Code>'
+    b"<Message>The authorization header is malformed; the region is wrong.</Message></Error>"
+)
+_REFUSALS = {
+    "busy": (503, BUSY),
+    "expired": (400, EXPIRED),
+    "denied": (403, DENIED),
+    "region": (400, REGION),
+}
 _COMES_AGAIN_SECONDS = 0.02
 _LEFT_OUT = {"connection", "transfer-encoding", "content-length", "date", "server"}
 
@@ -48,7 +58,7 @@ class Way:
     """Those of clients from which requests came: one for each connection."""
     fault: Callable[[str, str, int], str | None] = lambda _method, _path, _number: None
     """Method, path, number from 1 → `busy`, `lost` (done, but not answered), `dropped` (neither),
-    `half` (answered to the middle of the body), `expired`, `denied`, or None."""
+    `half` (answered to the middle of the body), `expired`, `denied`, `region`, or None."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def count(self, method: str) -> int:
@@ -75,14 +85,9 @@ def way_to(server: S3Server) -> Iterator[Way]:  # noqa: C901 (a handler is a cla
                 number = len(way.seen)
             fault = way.fault(self.command, self.path, number)
             body = self._body()
-            if fault == "busy":
-                self._answer(503, [("Content-Type", "application/xml")], BUSY)
-                return
-            if fault == "expired":
-                self._answer(400, [("Content-Type", "application/xml")], EXPIRED)
-                return
-            if fault == "denied":
-                self._answer(403, [("Content-Type", "application/xml")], DENIED)
+            if fault in _REFUSALS:
+                status, text = _REFUSALS[fault]
+                self._answer(status, [("Content-Type", "application/xml")], text)
                 return
             if fault == "dropped":
                 self._hang_up()

@@ -308,7 +308,7 @@ def check(lake: SmallLake, monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
     lake.found_by_name(monkeypatch)
     lake.file()
     done = CliRunner().invoke(app, ["check", "orders"], catch_exceptions=False)
-    return done.exit_code, done.output.replace("\n", " ")
+    return done.exit_code, " ".join(done.output.split())
 
 
 def test_check_says_that_a_good_target_is_good(
@@ -342,7 +342,7 @@ def test_bucket_that_is_not_there_is_told_and_made(
     assert Bucket(bucket.server, name).rows() == {"dt=2026-02-01": [1]}
 
 
-@pytest.mark.follows("StoreDenied")
+@pytest.mark.follows("StoreKeyWrong")
 def test_key_that_the_store_does_not_know_is_told_as_that(
     lake: SmallLake, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -357,7 +357,63 @@ def test_key_that_the_store_does_not_know_is_told_as_that(
     assert code != 0
     assert "XAdminUserNotFound: No user exists with the provided access key ID" in said
     assert "expected the bucket" not in said
+    assert "the right to" not in said
     monkeypatch.setenv("LAKE_KEY", KEY)
+    code, said = check(lake, monkeypatch)
+    assert code == 0, said
+
+
+@pytest.mark.follows("StoreKeyWrong")
+def test_secret_that_is_not_the_keys_is_told_as_that_and_where_it_comes_from(
+    lake: SmallLake, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if bucket.server.kind == "moto":
+        pytest.skip("moto lets every key in")
+    lake.commit({1: 1})
+    monkeypatch.setenv("LAKE_SECRET", "wrong")
+
+    code, said = check(lake, monkeypatch)
+
+    assert code != 0
+    assert "does not accept the access key or its secret: SignatureDoesNotMatch" in said
+    assert "the variables of `s3.access_key` and `s3.secret_key`" in said
+    assert "the right to" not in said
+    monkeypatch.setenv("LAKE_SECRET", SECRET)
+    code, said = check(lake, monkeypatch)
+    assert code == 0, said
+
+
+def test_other_region_with_which_loads_work_is_no_problem_of_the_check(
+    lake: SmallLake, bucket: Bucket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An answer of 400 to HEAD has no text; one to a list tells the client the region."""
+    lake.keys = merged(lake.keys, {"s3": {"region": "eu-central-1"}})
+    lake.commit({1: 1})
+
+    code, said = check(lake, monkeypatch)
+
+    assert code == 0, said
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    assert bucket.rows() == {"dt=2026-02-01": [1]}
+
+
+@pytest.mark.follows("StoreRegionWrong")
+def test_region_that_the_store_refuses_is_told_and_set(
+    lake: SmallLake, bucket: Bucket, way: Way, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.keys = merged(lake.keys, {"s3": {"region": "eu-central-1"}})
+    lake.commit({1: 1})
+    way.fault = lambda _method, _path, _number: "region"
+
+    code, said = check(lake, monkeypatch)
+
+    assert code != 0
+    assert "refuses the region of the requests" in said
+    assert "Set `s3.region`" in said
+    assert "the right to" not in said
+    way.fault = lambda _method, _path, _number: None
+    lake.keys = merged(lake.keys, {"s3": {"region": "us-east-1"}})
     code, said = check(lake, monkeypatch)
     assert code == 0, said
 

@@ -62,6 +62,27 @@ class StoreDenied(StorageDenied):
     )
 
 
+class StoreKeyWrong(StoreDenied):
+    """A store does not know the key, or the secret is not the one of the key."""
+
+    template = (
+        "{path}: the store does not accept the access key or its secret: {problem}. Correct them "
+        "where they come from: the variables of `s3.access_key` and `s3.secret_key`, the Airflow "
+        "connection of `s3.connection`, or what AWS's own tools read, such as "
+        "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and `~/.aws`."
+    )
+
+
+class StoreRegionWrong(StoreDenied):
+    """A store expects requests that are signed for another region."""
+
+    template = (
+        "{path}: the store refuses the region of the requests, whoever asks: {problem}. Set "
+        "`s3.region` to the one that the store has; if it is right, correct the form of the "
+        "access key."
+    )
+
+
 class StoreSilent(StorageSilent):
     """A store does not answer for the moment, or asks to come later."""
 

@@ -10,7 +10,7 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from tidegate.errors import BucketMissing, FileExistsAlready, SourceFileGone
+from tidegate.errors import FileExistsAlready, SourceFileGone
 from tidegate.storage.addresses import address, named
 from tidegate.storage.s3_client import (
     MISSING,
@@ -72,21 +72,15 @@ class S3Storage(S3Files):
     def check_writable(self, key: str, path: str) -> None:
         """Check that there is a bucket that these credentials reach; nothing is written.
 
+        It is listed, as loads do: an answer to HEAD would have no text, and 404 may be that of a
+        store that knows no such user, 400 that of one in another region.
+
         Raises:
             BucketMissing, StoreDenied: there is none, or it is somebody else's.
         """
         del key
-        bucket = named(path).bucket
-        try:
-            self.calls.has_bucket(bucket)
-        except client_errors() as refused:
-            if code_of(refused).isdigit():
-                # An answer to HEAD has no text: 404 may be that of a store that knows no such user.
-                with refusals_named(path):
-                    self.calls.first(address(bucket, ""))
-            if code_of(refused) in MISSING:
-                raise BucketMissing(path=path, bucket=bucket) from refused
-            raise refusal(path, refused) from refused
+        with refusals_named(path):
+            self.calls.first(path)
 
     def open_new(self, path: str) -> BinaryIO:
         """Open a new object for writing; it is there once it is closed."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tidegate.storage.addresses import named
-from tidegate.storage.s3_client import S3Options, client_of
+from tidegate.storage.s3_client import S3Options, client_of, code_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -29,7 +29,17 @@ class S3Calls:
 
     def head(self, path: str) -> dict[str, Any]:
         """Return what the store knows of an object."""
-        found: dict[str, Any] = self._client.head_object(**_name(path))
+        from botocore.exceptions import ClientError
+
+        try:
+            found: dict[str, Any] = self._client.head_object(**_name(path))
+        except ClientError as refused:
+            if code_of(refused) != "400":
+                raise
+            # Such an answer has no text. One that has it also tells the client the region that the
+            # store wants, and the client uses it from then on.
+            self.first(path)
+            found = self._client.head_object(**_name(path))
         return found
 
     def get(self, path: str, **options: Any) -> dict[str, Any]:
@@ -75,10 +85,6 @@ class S3Calls:
         if not deep:
             asked["Delimiter"] = "/"
         yield from self._client.get_paginator("list_objects_v2").paginate(**asked)
-
-    def has_bucket(self, bucket: str) -> None:
-        """Ask for a bucket."""
-        self._client.head_bucket(Bucket=bucket)
 
     def put(self, path: str, content: bytes, **options: Any) -> dict[str, Any]:
         """Write a whole object."""

@@ -15,7 +15,9 @@ from tidegate.errors import (
     CredentialsExpired,
     CredentialsMissing,
     StoreDenied,
+    StoreKeyWrong,
     StoreOptionWrong,
+    StoreRegionWrong,
     StoreSilent,
     TidegateError,
 )
@@ -46,6 +48,13 @@ _BUSY = frozenset(
         "OperationAborted",
         "PreconditionFailed",
     }
+)
+_KEY_WRONG = frozenset(
+    {"InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "XAdminUserNotFound"}
+)
+_REGION_WRONG = frozenset(
+    {"400", "301", "AuthorizationHeaderMalformed", "IllegalLocationConstraintException"}
+    | {"PermanentRedirect"}
 )
 _FIRST_BUSY_STATUS = 500
 _TOO_MANY = 429
@@ -251,4 +260,8 @@ def refusal_by(path: str, code: str, problem: str, status: int = 0) -> TidegateE
         return CredentialsExpired(path=path, problem=problem)
     if code in _BUSY or status >= _FIRST_BUSY_STATUS or status == _TOO_MANY:
         return StoreSilent(path=path, problem=problem)
-    return StoreDenied(path=path, problem=f"{code}: {problem}")
+    if code in _KEY_WRONG:
+        denied: type[StoreDenied] = StoreKeyWrong
+    else:
+        denied = StoreRegionWrong if code in _REGION_WRONG else StoreDenied
+    return denied(path=path, problem=f"{code}: {problem.rstrip('.')}")

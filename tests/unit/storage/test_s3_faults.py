@@ -18,7 +18,9 @@ from tidegate.errors import (
     CredentialsMissing,
     StorageSilent,
     StoreDenied,
+    StoreKeyWrong,
     StoreOptionWrong,
+    StoreRegionWrong,
     StoreSilent,
 )
 from tidegate.storage import S3Options, s3_client
@@ -228,8 +230,10 @@ def test_bucket_that_is_not_there_is_named(storage: S3Storage) -> None:
     ("code", "status", "expected"),
     [
         ("AccessDenied", 403, StoreDenied),
-        ("InvalidAccessKeyId", 403, StoreDenied),
-        ("PermanentRedirect", 301, StoreDenied),
+        ("InvalidAccessKeyId", 403, StoreKeyWrong),
+        ("SignatureDoesNotMatch", 403, StoreKeyWrong),
+        ("PermanentRedirect", 301, StoreRegionWrong),
+        ("400", 400, StoreRegionWrong),
         ("ExpiredToken", 400, CredentialsExpired),
         ("SlowDown", 503, StoreSilent),
         ("RequestTimeout", 400, StoreSilent),
