@@ -28,7 +28,7 @@ def find(name: str) -> Connection | None:
 
 
 def _read(found: Any) -> Connection:
-    return Connection(found.login, found.password, found.extra_dejson)
+    return Connection(found.login, found.password, found.extra_dejson, found.conn_type)
 
 
 async def lend(name: str) -> None:
@@ -47,4 +47,4 @@ def driver_variables(config: PipelineConfig) -> dict[str, str]:
     if name is None or found is None:
         return {}
     said = {"login": found.login, "password": found.password, "extra": dict(found.extra)}
-    return {f"AIRFLOW_CONN_{name.upper()}": json.dumps({"conn_type": "aws", **said})}
+    return {f"AIRFLOW_CONN_{name.upper()}": json.dumps({"conn_type": found.kind or "aws", **said})}

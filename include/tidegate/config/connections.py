@@ -25,6 +25,20 @@ class Connection:
     login: str | None = None
     password: str | None = field(default=None, repr=False)
     extra: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    kind: str | None = field(default=None, repr=False)
+    """Its type, such as `aws`; None if nothing says it."""
+
+    def unfit_for_aws(self, *, has_pair: bool) -> str | None:
+        """Return why it cannot say who asks AWS, without a value of it; None if it can.
+
+        Args:
+            has_pair: whether login and password are not needed, because both are said elsewhere.
+        """
+        if self.kind and self.kind != "aws":
+            return f"is of type '{self.kind}'"
+        if not has_pair and bool(self.login) != bool(self.password):
+            return "has a login and no password" if self.login else "has a password and no login"
+        return None
 
 
 Asked = Callable[[str], Connection | None]
@@ -78,7 +92,7 @@ def _read(text: str) -> Connection | None:
             extra = json.loads(extra) if isinstance(extra, str) else extra
         except (ValueError, AttributeError):
             return None
-        return Connection(raw.get("login"), raw.get("password"), dict(extra))
+        return Connection(raw.get("login"), raw.get("password"), dict(extra), raw.get("conn_type"))
     place = urlsplit(text)
     # A slash in a secret ends the part that has login and password.
     if not place.scheme or "@" in place.path:
@@ -90,4 +104,5 @@ def _read(text: str) -> Connection | None:
         except ValueError:
             return None
     login = unquote(place.username) if place.username else None
-    return Connection(login, unquote(place.password) if place.password else None, extra)
+    password = unquote(place.password) if place.password else None
+    return Connection(login, password, extra, place.scheme)

@@ -105,6 +105,18 @@ class ConnectionUnreadable(TerminalError):
     )
 
 
+class ConnectionUnfit(TerminalError):
+    """A connection of Airflow cannot say who asks a store."""
+
+    name: str
+    key: str
+    problem: str
+    template = (
+        "`{key}`: the connection '{name}' {problem}. Set it to one of type `aws` that has the "
+        "access key as login and its secret as password, or neither, for a role or a profile."
+    )
+
+
 class PartitionPathInvalid(TerminalError):
     """A directory at a partition level does not match the declared keys (PC-P05)."""
 

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from tidegate.config import ENDPOINT, S3Config, airflow_connection, is_endpoint, resolve_secret
 from tidegate.errors import (
     BucketMissing,
+    ConnectionUnfit,
     CredentialsExpired,
     CredentialsMissing,
     StoreDenied,
@@ -106,6 +107,7 @@ class S3Options:
         Raises:
             SecretMissing: a variable is not set, or there is no such connection.
             ConnectionUnreadable: the connection's variable cannot be read.
+            ConnectionUnfit: the connection is of another type, or has half a pair.
             StoreOptionWrong: the endpoint is none, or has credentials in it, which errors would
                 show.
         """
@@ -114,8 +116,12 @@ class S3Options:
             for name in _KEYS
             if (text := getattr(self, name)) is not None
         }
-        found = airflow_connection(self.connection, "s3.connection") if self.connection else None
-        if found is not None:
+        if self.connection:
+            key = "s3.connection"
+            found = airflow_connection(self.connection, key)
+            unfit = found.unfit_for_aws(has_pair="access_key" in given)
+            if unfit is not None:
+                raise ConnectionUnfit(name=self.connection, key=key, problem=unfit)
             extra = {key: str(item) for key, item in found.extra.items() if item}
             told = {
                 "access_key": found.login,

@@ -11,7 +11,7 @@ from tidegate.config.connections import (
     ask_airflow,
     lend_connection,
 )
-from tidegate.errors import ConnectionUnreadable, SecretMissing, StoreOptionWrong
+from tidegate.errors import ConnectionUnfit, ConnectionUnreadable, SecretMissing, StoreOptionWrong
 from tidegate.storage import S3Options
 
 URI = "aws://the%2Fkey:the%2Bsecret@/?region_name=eu&endpoint_url=http%3A%2F%2Fstore%3A9"
@@ -85,6 +85,51 @@ def test_endpoint_that_a_variable_has_is_one_before_it_is_asked(
     # What the message says to do.
     monkeypatch.setenv("ENDPOINT", "http://store:9/v1/s3")
     assert S3Options("${env:ENDPOINT}").resolved().endpoint == "http://store:9/v1/s3"
+
+
+@pytest.mark.follows("ConnectionUnfit")
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ('{"conn_type": "aws", "login": "the/key"}', "has a login and no password"),
+        ('{"conn_type": "aws", "password": "the+secret"}', "has a password and no login"),
+        ("aws://the%2Fkey@/?region_name=eu", "has a login and no password"),
+        ("http://the%2Fkey:the%2Bsecret@host", "is of type 'http'"),
+        (JSON.replace('"aws"', '"spark"'), "is of type 'spark'"),
+    ],
+)
+def test_connection_that_gives_no_credentials_of_a_store_is_refused_by_its_name(
+    text: str, problem: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_LAKE", text)
+
+    with pytest.raises(ConnectionUnfit, match=problem) as refused:
+        S3Options(connection="lake").resolved()
+
+    assert "'lake'" in str(refused.value)
+    assert "the/key" not in str(refused.value)
+    assert "the+secret" not in str(refused.value)
+    monkeypatch.setenv("AIRFLOW_CONN_LAKE", URI)
+    assert S3Options(connection="lake").resolved().access_key == "the/key"
+
+
+@pytest.mark.parametrize("text", ["aws://", "aws:///?profile_name=lake", '{"extra": {}}'])
+def test_connection_without_a_pair_leaves_it_to_roles_and_profiles(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_LAKE", text)
+
+    assert S3Options(connection="lake").resolved().access_key is None
+
+
+def test_half_a_pair_of_a_connection_is_not_looked_at_if_the_section_has_both(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("AIRFLOW_CONN_LAKE", "aws://other@")
+    monkeypatch.setenv("LAKE_KEY", "a")
+    said = S3Options(access_key="${env:LAKE_KEY}", secret_key="${env:LAKE_KEY}", connection="lake")
+
+    assert said.resolved() == S3Options(access_key="a", secret_key="a")
 
 
 @pytest.mark.parametrize("by", ["variable", "connection"])
