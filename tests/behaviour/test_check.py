@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 import shutil
+import socket
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,7 @@ import yaml
 from typer.testing import CliRunner
 
 from small_lake import merged
+from tidegate.cli import pipeline_checks
 from tidegate.cli.app import app
 
 if TYPE_CHECKING:
@@ -552,3 +555,20 @@ def test_file_that_a_load_refuses_is_found(root: Path, wrong: str) -> None:
 
     assert problem["outcome"] == "problem"
     assert refused["message"].replace("PIPELINE", "orders").endswith(problem["remedy"])
+
+
+def test_metastore_that_says_nothing_is_told_and_not_waited_for_as_a_commit_does(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline_checks, "_METASTORE_SECONDS", 1.0)
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as server:
+        place = f"thrift://127.0.0.1:{server.getsockname()[1]}"
+        metastore = {"uri": place, "table": "shop.orders"}
+        policies = ["metastore", "success-file"]
+        write(root, {"target": {"metastore": metastore}, "commit": {"policies": policies}})
+
+        found = lines(run("check", "orders", "--json"))
+
+    assert (
+        "answers nothing, for 1 s; it is busy, or may be no metastore" in found["commit"]["found"]
+    )

@@ -30,6 +30,7 @@ from tidegate.errors import (
 )
 from tidegate.errors.commands import naming
 from tidegate.gate import load_suite, suite_mistakes
+from tidegate.metastore.connections import answering_within
 from tidegate.model.partition_value import INTERVALS
 from tidegate.model.run import Run
 from tidegate.pipeline import open_pipeline
@@ -57,6 +58,9 @@ if TYPE_CHECKING:
     from tidegate.model.plan import Pin
     from tidegate.pipeline import Pipeline
     from tidegate.source.protocol import Source
+
+_METASTORE_SECONDS = 20.0
+"""Somebody waits for the answer of a check, while a commit waits for a metastore that is busy."""
 
 
 class _Several(Exception):
@@ -300,11 +304,12 @@ def _commit(looked: _Looked) -> str:
         files = published_schema(config, reading.schema)
         columns = listed_columns(config.target, files, reading.schema)
     ahead = CommitAhead(config.name, looked.pipeline.roots.target, columns)
-    said = [
-        f"{policy.title}: {does}"
-        for policy in policies
-        if (does := foreseen(policy.title, _opened(policy, config), ahead))
-    ]
+    with answering_within(_METASTORE_SECONDS):
+        said = [
+            f"{policy.title}: {does}"
+            for policy in policies
+            if (does := foreseen(policy.title, _opened(policy, config), ahead))
+        ]
     return "; ".join(said) or "no policy tells what it will do"
 
 

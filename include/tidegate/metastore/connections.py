@@ -6,28 +6,43 @@ A server prepares each new connection for longer than it answers a question.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import threading
 import time
 import weakref
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from tidegate.errors import MetastoreSilent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from hive_metastore.ThriftHiveMetastore import Client
 
 _Answer = TypeVar("_Answer")
 
 _PORT = 9083
-_ANSWERS_WITHIN_MS = 60_000
+_ANSWERS_WITHIN_SECONDS = 60.0
+_LEAST_SECONDS = 0.1
 _KEPT_SECONDS = 20
 """An older connection may have been dropped on the way, without a word."""
 
 _threads = threading.local()
+_until: ContextVar[float | None] = ContextVar("_until", default=None)
+"""When a look gives up, by the clock that cannot be set; None if each answer has its full time."""
+
+
+@contextlib.contextmanager
+def answering_within(seconds: float) -> Iterator[None]:
+    """Give up after some seconds in all, however many questions are asked in them."""
+    token = _until.set(time.monotonic() + seconds)
+    try:
+        yield
+    finally:
+        _until.reset(token)
 
 
 def ask(uri: str, question: Callable[[Client], _Answer]) -> _Answer:
@@ -48,10 +63,18 @@ def ask(uri: str, question: Callable[[Client], _Answer]) -> _Answer:
     if kept is not None:
         with contextlib.suppress(*broken):
             return _asked(uri, kept, question)
+    begun = time.monotonic()
     try:
         return _asked(uri, _first(uri), question)
     except broken as silent:
-        raise MetastoreSilent(uri=uri, problem=str(silent)) from silent
+        problem = str(silent)
+        if getattr(silent, "type", None) == TTransportException.TIMED_OUT:
+            waited = round(time.monotonic() - begun)
+            problem = (
+                f"what accepts connections there answers nothing, for {waited} s; it is busy, or "
+                "may be no metastore"
+            )
+        raise MetastoreSilent(uri=uri, problem=problem) from silent
 
 
 class _Connection:
@@ -127,9 +150,23 @@ def connect(uri: str) -> tuple[Any, Client]:
     from thrift.transport.TSocket import TSocket
     from thrift.transport.TTransport import TBufferedTransport
 
+    # It logs with a traceback what the error says that is raised here.
+    logging.getLogger(TSocket.__module__).addFilter(_unsaid)
     place = urlsplit(uri)
     socket = TSocket(place.hostname, place.port or _PORT)
-    socket.setTimeout(_ANSWERS_WITHIN_MS)
+    socket.setTimeout(_patience() * 1000)
     transport = TBufferedTransport(socket)
     transport.open()
     return transport, Client(TBinaryProtocol(transport))
+
+
+def _patience() -> float:
+    """Return for how many seconds the next answer is waited for."""
+    until = _until.get()
+    if until is None:
+        return _ANSWERS_WITHIN_SECONDS
+    return min(_ANSWERS_WITHIN_SECONDS, max(_LEAST_SECONDS, until - time.monotonic()))
+
+
+def _unsaid(_record: logging.LogRecord) -> bool:
+    return False

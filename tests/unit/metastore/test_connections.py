@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import signal
@@ -10,7 +11,7 @@ import threading
 import time
 import warnings
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from thrift.Thrift import TException
@@ -18,6 +19,10 @@ from thrift.transport.TTransport import TTransportException
 
 from tidegate.errors import MetastoreSilent
 from tidegate.metastore import connections
+from tidegate.metastore.connections import answering_within, ask
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 URI = "thrift://metastore:9083"
 
@@ -149,3 +154,42 @@ def test_connection_of_a_circle_is_closed_before_its_socket_is_collected() -> No
         gc.collect()
 
     assert [str(item.message) for item in said if "unclosed" in str(item.message)] == []
+
+
+def databases(client: Any) -> Any:
+    return client.get_all_databases()
+
+
+@pytest.mark.parametrize("place", ["no-such-host.invalid:9083", "127.0.0.1:9"])
+def test_server_that_cannot_be_reached_is_told_by_the_error_and_not_logged_besides(
+    place: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(MetastoreSilent, match=f"thrift://{place}: "):
+        ask(f"thrift://{place}", databases)
+
+    assert caplog.records == []
+
+
+@pytest.fixture
+def mute() -> Iterator[str]:
+    """A port that accepts connections and says nothing."""
+    with contextlib.closing(socket.create_server(("127.0.0.1", 0))) as server:
+        yield f"thrift://127.0.0.1:{server.getsockname()[1]}"
+
+
+def test_server_that_says_nothing_is_told_with_how_long_was_waited(mute: str) -> None:
+    with (
+        answering_within(1),
+        pytest.raises(MetastoreSilent, match=r"answers nothing, for 1 s;.*may be no metastore"),
+    ):
+        ask(mute, databases)
+
+
+def test_questions_of_one_look_wait_no_longer_than_it_may_in_all(mute: str) -> None:
+    begun = time.monotonic()
+    with answering_within(1):
+        for _ in range(4):
+            with pytest.raises(MetastoreSilent):
+                ask(mute, databases)
+
+    assert time.monotonic() - begun < 3
