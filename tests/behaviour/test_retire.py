@@ -169,6 +169,27 @@ def test_publish_names_the_move_that_lets_a_left_partition_be_published(lake: Sm
     assert read(lake) == [1, 2, 3, 4, 5, ids[0]]
 
 
+def test_publish_says_for_how_many_more_partitions_the_move_is_needed(lake: SmallLake) -> None:
+    tidegate("retire", "orders", "--yes")
+    lake.commit({1: 1, 2: 1, 9: 1})
+    load(successor(lake))
+
+    said = tidegate("publish", "successor").output
+
+    assert f"Next: mv {lake.target / FIRST} ELSEWHERE" in said
+    assert "The same for 1 more partition, whose directories are named above." in said
+
+
+def test_objects_are_moved_by_the_command_line_of_a_store() -> None:
+    """A shell cannot move them."""
+    path = "s3://pub/orders/dt=2026-02-01"
+
+    stands = PartitionStands(pipeline="b", partition="dt=2026-02-01", owner="a", folder=path)
+
+    moved = "aws s3 mv --recursive s3://pub/orders/dt=2026-02-01/ s3://ELSEWHERE/dt=2026-02-01/"
+    assert stands.way_out == moved
+
+
 def test_partition_that_was_left_without_a_marker_is_known_too(lake: SmallLake) -> None:
     tidegate("retire", "orders", "--yes")
     (lake.target / FIRST / "_SUCCESS").unlink()

@@ -112,6 +112,11 @@ class Output:
                 said = Text.assemble((lead, "dim"), (command, "bold"))
                 self._people.print(said, soft_wrap=True)
 
+    def note(self, text: str) -> None:
+        """Print what a person should know besides the commands to run next."""
+        if not self.as_json:
+            self._people.print(Text(text, "dim"), soft_wrap=True)
+
     def confirm(self, question: str, *facts: RenderableType, yes: bool) -> None:
         """Show a person what is about to happen, and ask; end the command if they say no.
 

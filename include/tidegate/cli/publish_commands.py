@@ -155,6 +155,9 @@ def advise(pipeline: str, outcomes: Sequence[PublishOutcome], output: Output) ->
     ways_out = [item.way_out for item in outcomes if item.way_out]
     if ways_out:
         output.next(ways_out[0])
+        if len(ways_out) > 1:
+            more = wording.plural(len(ways_out) - 1, "more partition")
+            output.note(f"The same for {more}, whose directories are named above.")
     elif rest and not held:
         output.next(command("explain", pipeline, rest[0]))
 

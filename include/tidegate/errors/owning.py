@@ -258,7 +258,11 @@ class PartitionStands(TerminalError):
     @property
     def way_out(self) -> str:
         """The command that moves the files away."""
-        return shlex.join(["mv", self.folder, "ELSEWHERE"])
+        if not self.folder.startswith("s3://"):
+            return shlex.join(["mv", self.folder, "ELSEWHERE"])
+        # Without the slash, names that only begin like this one would be moved, too.
+        place = f"s3://ELSEWHERE/{self.partition}/"
+        return shlex.join(["aws", "s3", "mv", "--recursive", f"{self.folder}/", place])
 
 
 class CommitUnfinished(TerminalError):
