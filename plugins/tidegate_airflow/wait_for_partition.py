@@ -14,7 +14,12 @@ from airflow.sdk import BaseSensorOperator
 from tidegate.config import ask_airflow
 from tidegate.errors import TerminalError, TidegateError, TransientError, WaitInvalid
 from tidegate.storage import is_object
-from tidegate.target.standing import StandingRevision, check_keys, read_partition_path
+from tidegate.target.standing import (
+    StandingRevision,
+    check_keys,
+    is_iceberg,
+    read_partition_path,
+)
 from tidegate_airflow.connections import find
 from tidegate_airflow.failures import RETRY_POLICY
 from tidegate_airflow.marker_trigger import Awaited, MarkerTrigger
@@ -109,6 +114,9 @@ class WaitForPartition(BaseSensorOperator):
         try:
             found = awaited.found()
             if found is None:
+                if is_iceberg(awaited.storage, awaited.table):
+                    what = f"{awaited.table}, an Iceberg table, in which each commit is a snapshot"
+                    self._refuse("table", what, "a table with markers")
                 partition = read_partition_path(awaited.partition)
                 check_keys(awaited.storage, awaited.table, partition)
         except TransientError as silent:

@@ -252,6 +252,20 @@ def test_partition_that_the_table_cannot_have_fails_at_once(
         sensor(published.target, partition).execute({})
 
 
+def test_time_in_another_spelling_than_the_tables_fails_at_once(published: SmallLake) -> None:
+    with pytest.raises(PartitionPathInvalid, match="a time written as in dt=2026-02-0"):
+        sensor(published.target, "dt=2026-3-2").execute({})
+
+
+def test_iceberg_target_fails_at_once_because_it_has_no_markers(tmp_path: Path) -> None:
+    for name in ("metadata/v1.metadata.json", "data/.tidegate.owner"):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text("{}")
+
+    with pytest.raises(WaitInvalid, match=r"`table`: expected a table with markers.*Iceberg"):
+        sensor(tmp_path).execute({})
+
+
 def test_partition_that_is_no_path_is_refused_when_the_dag_is_parsed() -> None:
     with pytest.raises(PartitionPathInvalid, match="partition path '2026-02-01'"):
         sensor(Path("/lake/orders"), "2026-02-01")

@@ -8,7 +8,7 @@ the hour of the day, `05`, beside `day(x)` of the same column, and `2013-02-05T0
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from tidegate.model.partition import PartitionField, Transform
@@ -54,6 +54,26 @@ def value_format(field: PartitionField, fields: Iterable[PartitionField]) -> str
         KeyError: the field is an identity; its values are the column's own.
     """
     return "%H" if hour_is_of_day(field, fields) else _FORMATS[field.transform]
+
+
+def common_format(values: Iterable[str]) -> str | None:
+    """Return the format in which all of some values are written; None if they have none in common.
+
+    Of the formats of whole times: `05` may be an hour or any number.
+    """
+    told = [*values]
+    for known in _FORMATS.values():
+        if told and all(is_written(value, known) for value in told):
+            return known
+    return None
+
+
+def is_written(value: str, known: str) -> bool:
+    """Return whether a value is a time in a `strftime` format, spelled as Tidegate spells it."""
+    try:
+        return datetime.strptime(value, known).replace(tzinfo=UTC).strftime(known) == value
+    except ValueError:
+        return False
 
 
 def time_fields(

@@ -6,16 +6,25 @@ Looks at no other partition, except for `check_keys`, which goes down one branch
 from __future__ import annotations
 
 import posixpath
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tidegate.config import OWNER_FILE
 from tidegate.errors import (
     MarkerInvalid,
     PartitionPathInvalid,
     PublishedTableMissing,
     SourceFileGone,
 )
-from tidegate.model.partition import DEFAULT_NAME, UNPARTITIONED_KEY, Partition, unescape
+from tidegate.model.partition import (
+    DEFAULT_NAME,
+    HIVE_DEFAULT_NAME,
+    UNPARTITIONED_KEY,
+    Partition,
+    unescape,
+)
+from tidegate.model.partition_value import common_format, is_written
 from tidegate.model.revision_folder import REVISIONS, revision_folders
 from tidegate.model.wire import Value
 from tidegate.target.marker import USUAL_NAME, is_hidden, pipeline_of_marker, read_marker
@@ -23,6 +32,8 @@ from tidegate.target.marker import USUAL_NAME, is_hidden, pipeline_of_marker, re
 if TYPE_CHECKING:
     from tidegate.storage import Storage
 
+_TIME = re.compile(r"\d[-/:.T \d]{2,}")
+"""What a person may write for a day, a month or an hour."""
 _SPELLING = f"`key=value` for each key of the table, or `{UNPARTITIONED_KEY}` if it has none"
 
 
@@ -91,30 +102,51 @@ def standing_revision(
 def check_keys(storage: Storage, table: str, partition: Partition) -> None:
     """Check that a partition without a marker may get one: that the table has its keys.
 
-    A table that has no directories yet has any keys.
+    A table that has no directories yet has any keys. If all values of a key are days, months or
+    hours, no other spelling of a time will be one.
 
     Raises:
-        PartitionPathInvalid: the table has others.
+        PartitionPathInvalid: the table has others, or spells times otherwise.
     """
     folder, keys = table, list[str]()
-    for name, _ in partition.values:
+    for name, value in partition.values:
         entries = _levels(storage, folder)
         if name not in entries:
             others = sorted(entries)[:1]
             if others or standing_revision(storage, folder, Partition(())):
                 raise _other_keys(partition, [*keys, *others])
             return
-        folder = f"{folder}/{entries[name]}"
+        _check_spelling(partition, value, entries[name])
+        folder = f"{folder}/{entries[name][0]}"
         keys.append(name)
     deeper = sorted(_levels(storage, folder))[:1]
     if deeper:
         raise _other_keys(partition, [*keys, *deeper])
 
 
-def _levels(storage: Storage, folder: str) -> dict[str, str]:
-    """Return each key that directories here are named after, with one of them."""
-    entries = [name for name in storage.list_names(folder) if "=" in name and not is_hidden(name)]
-    return {unescape(name.partition("=")[0]): name for name in entries}
+def _check_spelling(partition: Partition, value: str | None, entries: list[str]) -> None:
+    others = {unescape(name.partition("=")[2]): name for name in entries}
+    for missing in (DEFAULT_NAME, HIVE_DEFAULT_NAME):
+        others.pop(missing, None)
+    known = common_format(others)
+    if known is not None and _TIME.fullmatch(value or "") and not is_written(str(value), known):
+        expected = f"a time written as in {unescape(min(others.values()))}"
+        raise PartitionPathInvalid(path=str(partition), expected=expected)
+
+
+def _levels(storage: Storage, folder: str) -> dict[str, list[str]]:
+    """Return each key that directories here are named after, with all of them."""
+    found: dict[str, list[str]] = {}
+    for name in storage.list_names(folder):
+        if "=" in name and not is_hidden(name):
+            found.setdefault(unescape(name.partition("=")[0]), []).append(name)
+    return found
+
+
+def is_iceberg(storage: Storage, table: str) -> bool:
+    """Return whether a directory is that of an Iceberg target, which has no markers."""
+    owned = storage.exists(f"{table}/data/{OWNER_FILE}")
+    return owned and storage.exists(f"{table}/metadata")
 
 
 def _other_keys(partition: Partition, keys: list[str]) -> PartitionPathInvalid:

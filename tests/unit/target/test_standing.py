@@ -154,6 +154,48 @@ def test_partition_that_may_still_come_is_let_pass(tmp_path: Path) -> None:
     check_keys(storage, str(tmp_path), two)
 
 
+@pytest.mark.parametrize(
+    ("standing", "asked", "form"),
+    [
+        ("2026-02-01", "2026-3-2", "2026-02-01"),
+        ("2026-02-01", "20260302", "2026-02-01"),
+        ("2026-02-01", "2026-02-30", "2026-02-01"),
+        ("2026-02-01", "2026-03", "2026-02-01"),
+        ("2026-02", "2026-03-02", "2026-02"),
+        ("2026-02-01T05", "2026-02-01", "2026-02-01T05"),
+    ],
+)
+def test_time_that_is_written_unlike_all_others_is_refused(
+    tmp_path: Path, standing: str, asked: str, form: str
+) -> None:
+    mark(tmp_path / f"dt={standing}" / "region=eu")
+    mark(tmp_path / "dt=__HIVE_DEFAULT_PARTITION__" / "region=eu")
+
+    with pytest.raises(PartitionPathInvalid) as refused:
+        check_keys(LocalStorage(), str(tmp_path), read_partition_path(f"dt={asked}/region=eu"))
+
+    assert refused.value.expected == f"a time written as in dt={form}"
+
+
+@pytest.mark.parametrize(
+    ("standing", "asked"),
+    [
+        ({"2026-02-01"}, "2026-03-02"),
+        ({"2026-02-01"}, "latest"),
+        ({"2026-02-01", "latest"}, "2026-3-2"),
+        ({"1", "12"}, "2026"),
+        ({"__HIVE_DEFAULT_PARTITION__"}, "2026-3-2"),
+    ],
+)
+def test_value_that_the_others_do_not_speak_against_may_still_come(
+    tmp_path: Path, standing: set[str], asked: str
+) -> None:
+    for value in standing:
+        mark(tmp_path / f"dt={value}")
+
+    check_keys(LocalStorage(), str(tmp_path), read_partition_path(f"dt={asked}"))
+
+
 def test_revision_with_a_directory_of_its_own_is_found_newest_first(tmp_path: Path) -> None:
     partition = tmp_path / "dt=2026-02-01"
     for number in (1, 2):
