@@ -35,6 +35,7 @@ from tidegate.config.loading import (
     load_pipelines,
     pipeline_files,
     read_source,
+    read_store,
 )
 from tidegate.config.metastore import MetastoreConfig
 from tidegate.config.overlap import place_outside, refuse_overlap_of, source_places
@@ -134,6 +135,7 @@ __all__ = [
     "place_outside",
     "postgres_folder",
     "read_source",
+    "read_store",
     "refuse_overlap_of",
     "refuse_work_inside",
     "resolve_secret",

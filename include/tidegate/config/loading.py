@@ -14,8 +14,11 @@ from tidegate.config.document import Document
 from tidegate.config.environment import pipelines_folder
 from tidegate.config.overlap import refuse_overlap
 from tidegate.config.pipeline import PipelineConfig
+from tidegate.config.s3 import S3Config
 from tidegate.config.sources import AnySource, SourceConfig
+from tidegate.config.words import KeyProblem, suggest
 from tidegate.errors import (
+    ConfigInvalid,
     NameTaken,
     PipelineNotFound,
     StorageDenied,
@@ -87,6 +90,29 @@ def read_source(mapping: Mapping[str, Any]) -> SourceConfig:
         return _SOURCE.validate_python(mapping)
     except ValidationError as invalid:
         raise complain(invalid, Document("source mapping", {}, {}), ("source",)) from invalid
+
+
+def read_store(said: Mapping[str, str] | None) -> S3Config:
+    """Validate an argument `s3`, which has the keys of the section of a pipeline file.
+
+    Raises:
+        ConfigInvalid: it is invalid; the error has no value of it, as there may be secrets.
+    """
+    try:
+        return S3Config.model_validate({} if said is None else said)
+    except ValidationError as invalid:
+        found = invalid.errors(include_url=False, include_input=False)[0]
+    key, cause = ".".join(map(str, found["loc"])), found.get("ctx", {}).get("error")
+    if isinstance(cause, KeyProblem):
+        key, problem = cause.key, str(cause)
+    elif found["type"] == "extra_forbidden":
+        problem = f"unknown key; {suggest(key, S3Config.model_fields)}"
+    elif key == "endpoint":
+        problem = "expected `https://host` or `http://host:port`, without a user"
+    else:
+        problem = "expected a text, as in the section of a pipeline file"
+    # Outside the handler, so that no traceback has the error with the values.
+    raise ConfigInvalid(file="arguments", line=1, key=f"s3.{key}".rstrip("."), problem=problem)
 
 
 def pipeline_files(folder: Path | None = None) -> tuple[Path, ...]:

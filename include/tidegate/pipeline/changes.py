@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from typing import TYPE_CHECKING, Any
 
-from tidegate.config import S3Config, SourceConfig, read_source
+from tidegate.config import SourceConfig, read_source, read_store
 from tidegate.config.pipeline import known_zone
 from tidegate.errors import BoundsReversed, ConfigInvalid, InstantNotFound
 from tidegate.model.instant import Instant, InstantRange, time_in_zone
@@ -99,7 +99,7 @@ def read_changes(  # noqa: PLR0913 (all but the first by keyword)
             file="arguments", line=1, key="timezone", problem=str(unknown)
         ) from unknown
     bounds = _Bounds(start_exclusive, end_inclusive, timezone)
-    storage = Stores.of(S3Config.model_validate(s3 or {}))
+    storage = Stores.of(read_store(s3))
     opened = open_source(config, storage, None, filter_columns(config.read), None)
     return _read(opened, config, bounds, limit)
 

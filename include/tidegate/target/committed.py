@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from tidegate.config import OWNER_FILE, S3Config, store_path, tables_around
+from tidegate.config import OWNER_FILE, read_store, store_path, tables_around
 from tidegate.errors import (
     CommittedFileMissing,
     MarkerInvalid,
@@ -26,6 +26,7 @@ from tidegate.physical.parts import open_part, part_kind
 from tidegate.storage import Stores, above, arrow_files, below
 from tidegate.target.marker import StandingMarker, find_markers, is_seen_as_data
 from tidegate.target.schema import unified
+from tidegate.target.standing import check_keys, read_partition_path
 from tidegate.target.told_columns import told
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def read_committed(
     path: str | Path,
     *,
     marker: str | None = None,
-    partitions: Sequence[str] | None = None,
+    partitions: str | Sequence[str] | None = None,
     at_revision: int | Mapping[str, int] | None = None,
     s3: Mapping[str, str] | None = None,
 ) -> ds.Dataset:
@@ -60,8 +61,8 @@ def read_committed(
         path: the table root: a directory, or the address of objects (`s3://bucket/prefix`).
         marker: the only name that a marker may have, for a table that has others beside it; by
             default any name.
-        partitions: paths of the partitions to be read, such as `dt=2026-02-01`, or the beginning of
-            several; the others are not even listed. By default all.
+        partitions: path of the partition to be read, such as `dt=2026-02-01`, or the beginning of
+            several, or a list of such; the others are not even listed. By default all.
         at_revision: the revision to be read of every partition, or of those that are named by their
             paths, instead of the newest. Former ones stand only with `target.layout: revisions`,
             until `tidegate gc` removes them.
@@ -80,6 +81,9 @@ def read_committed(
             CSV or JSON without their columns.
         MarkerMissing: there are data files, but not one marker (Transient).
         PartitionNotThere: one that is asked for has no marker, or no directory (Transient).
+        PartitionPathInvalid: the table cannot have one that is asked for: it has other keys, or all
+            of its times are spelled otherwise.
+        ConfigInvalid: `s3` has a key or value that the section does not have.
         RevisionNotThere: one that is asked for does not stand; the error names those that do.
         PathEscapes: the path of a partition leads out of the table.
         CommittedFileMissing: a marker lists a file that does not exist.
@@ -92,8 +96,9 @@ def read_committed(
         [{'dt': '2026-02-01', 'id': 1}, {'dt': '2026-02-01', 'id': 2}]
     """
     root = store_path(str(path))
-    storage = Stores.of(S3Config.model_validate(s3 or {}))
-    wanted = _Wanted(storage, root, marker, partitions, at_revision)
+    storage = Stores.of(read_store(s3))
+    named_ones = (partitions,) if isinstance(partitions, str) else partitions
+    wanted = _Wanted(storage, root, marker, named_ones, at_revision)
     wanted.check_is_table()
     markers, schemas = _opened(wanted)
     keys = dict.fromkeys(key for found in markers for key in _keys(found, root))
@@ -179,12 +184,14 @@ class _Wanted:
 
         Raises:
             PartitionNotThere: something has none (Transient).
+            PartitionPathInvalid: the table cannot have it.
         """
         there = [found.folder.removeprefix(self.root).strip("/") for found in markers]
         at = self.at_revision if isinstance(self.at_revision, Mapping) else {}
         for path in (*(self.partitions or ()), *at):
             named = path.strip("/")
             if not any(f"{place}/".startswith(f"{named}/") for place in there):
+                check_keys(self.storage, self.root, read_partition_path(named), is_beginning=True)
                 raise PartitionNotThere(root=self.root, partition=named)
 
 

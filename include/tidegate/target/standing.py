@@ -99,11 +99,19 @@ def standing_revision(
     return max(found, key=lambda read: read.revision, default=None)
 
 
-def check_keys(storage: Storage, table: str, partition: Partition) -> None:
+def check_keys(
+    storage: Storage, table: str, partition: Partition, *, is_beginning: bool = False
+) -> None:
     """Check that a partition without a marker may get one: that the table has its keys.
 
     A table that has no directories yet has any keys. If all values of a key are days, months or
     hours, no other spelling of a time will be one.
+
+    Args:
+        storage: the one that has the table.
+        table: the table root.
+        partition: the one that may come.
+        is_beginning: whether it may be the beginning of several, with the first keys alone.
 
     Raises:
         PartitionPathInvalid: the table has others, or spells times otherwise.
@@ -119,6 +127,8 @@ def check_keys(storage: Storage, table: str, partition: Partition) -> None:
         _check_spelling(partition, value, entries[name])
         folder = f"{folder}/{entries[name][0]}"
         keys.append(name)
+    if is_beginning:
+        return
     deeper = sorted(_levels(storage, folder))[:1]
     if deeper:
         raise _other_keys(partition, [*keys, *deeper])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import traceback
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +12,16 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
-from tidegate import read_committed
+from tidegate import read_changes, read_committed
 from tidegate.config import OWNER_FILE
 from tidegate.errors import (
     ColumnTypesDiffer,
     CommittedFileMissing,
+    ConfigInvalid,
     MarkerInvalid,
     MarkerMissing,
+    PartitionNotThere,
+    PartitionPathInvalid,
     PublishedTableMissing,
     PublishedTablesBelow,
 )
@@ -264,3 +268,60 @@ def test_tables_below_are_not_read_as_one(tmp_path: Path) -> None:
         read_committed(tmp_path)
 
     assert rows_of(tmp_path / "shops") == [{"id": 1, "dt": "1"}]
+
+
+@pytest.mark.parametrize("read", [read_committed, read_changes])
+@pytest.mark.parametrize(
+    ("s3", "told"),
+    [
+        (
+            {"endpoints": "http://x:the-secret@y"},
+            "unknown key; did you mean 'endpoint'?",
+        ),
+        ({"endpoint": "http://x:the-secret@y"}, "`s3.endpoint`: "),
+        ({"secret_key": "the-secret", "access_key": "a"}, "`s3.secret_key`: is written in plain"),
+        ({"region": ["the-secret"]}, "`s3.region`: "),
+    ],
+)
+def test_store_that_is_given_wrongly_is_told_by_key_and_without_values(
+    tmp_path: Path, read: Callable[..., object], s3: dict[str, str], told: str
+) -> None:
+    place = str(tmp_path) if read is read_committed else {"kind": "files", "path": str(tmp_path)}
+
+    with pytest.raises(ConfigInvalid) as refused:
+        read(place, s3=s3)
+
+    assert told in str(refused.value)
+    shown = "".join(traceback.format_exception(refused.value))
+    assert "the-secret" not in shown.replace("read(place, s3=s3)", "")
+
+
+def test_one_partition_may_be_named_without_a_list(tmp_path: Path) -> None:
+    write_partition(tmp_path, "dt=2026-03-02", {"dt": "2026-03-02"}, ids(1))
+    write_partition(tmp_path, "dt=2026-03-03", {"dt": "2026-03-03"}, ids(2))
+
+    assert rows_of(tmp_path, partitions="dt=2026-03-02") == [{"id": 1, "dt": "2026-03-02"}]
+
+
+@pytest.mark.parametrize(
+    ("partition", "expected"),
+    [
+        ("day=2026-03-02", "dt=…"),
+        ("dt=2026-3-2", "a time written as in dt=2026-03-02"),
+        ("2026-03-02", "`key=value`"),
+        ("dt=2026-03-02/town=a", "dt=…/region=…"),
+    ],
+)
+def test_partition_that_the_table_cannot_have_is_told_from_one_that_may_come(
+    tmp_path: Path, partition: str, expected: str
+) -> None:
+    values = {"dt": "2026-03-02", "region": "eu"}
+    write_partition(tmp_path, "dt=2026-03-02/region=eu", values, ids(1))
+
+    with pytest.raises(PartitionPathInvalid, match=expected):
+        read_committed(tmp_path, partitions=[partition])
+    with pytest.raises(PartitionPathInvalid, match=expected):
+        read_committed(tmp_path, at_revision={partition: 1})
+    for later in ("dt=2026-03-03", "dt=2026-03-02/region=us"):
+        with pytest.raises(PartitionNotThere):
+            read_committed(tmp_path, partitions=[later])
