@@ -24,6 +24,7 @@ from tidegate.errors import (
     LedgerLost,
     OwnerInvalid,
     PlaceOwned,
+    TargetAround,
     TargetGone,
     TargetOwned,
     TidegateError,
@@ -161,6 +162,7 @@ def test_second_pipeline_that_was_let_in_before_is_stopped_by_its_next_publish(
     assert stamps(owned.target) == before
 
 
+@pytest.mark.follows("TargetAround")
 @pytest.mark.parametrize("published", [False, True], ids=["without markers", "with markers"])
 def test_target_above_the_target_of_another_pipeline_is_refused(
     lake: SmallLake, *, published: bool
@@ -170,8 +172,10 @@ def test_target_above_the_target_of_another_pipeline_is_refused(
         publish(lake.pipeline())
     above = second(lake, path=str(lake.target.parent), work=str(lake.root / "second-work"))
 
-    with pytest.raises(TargetOwned, match="belongs to pipeline 'orders'"):
+    with pytest.raises(TargetAround, match="belongs to pipeline 'orders'") as refused:
         load(above)
+    assert refused.value.below == str(lake.target)
+    assert "set `name` back" not in str(refused.value)
     assert not (lake.root / "second-work").exists()
 
     lake.commit({1: 1})

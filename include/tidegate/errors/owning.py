@@ -34,6 +34,17 @@ class TargetOwned(TerminalError):
     )
 
 
+class TargetAround(TargetOwned):
+    """A target has a directory of another pipeline in it, whose files would be among its own."""
+
+    below: str
+    template = (
+        "{target}: has {below} in it, which belongs to pipeline '{owner}', not to '{pipeline}'. "
+        "Its files would be listed as those of '{pipeline}': choose another `target.path`, beside "
+        "it and not around it."
+    )
+
+
 class LateRootUnfit(TerminalError):
     """Late rows cannot be published below the root that the pipeline file names (PC-L04)."""
 

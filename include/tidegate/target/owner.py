@@ -22,6 +22,7 @@ from tidegate.errors import (
     PlaceOwned,
     SourceFileGone,
     StorageDenied,
+    TargetAround,
     TargetGone,
     TargetOwned,
     WorkOwned,
@@ -263,12 +264,30 @@ class Grounds:
     def _check_marked(self, pipeline: str, beside: Owner | None, worked_in: str | None) -> None:
         marked = self._marked_by()
         for other in sorted(marked - {pipeline}):
+            below = self._folder_below(other)
+            if below is not None:
+                raise TargetAround(target=self.target, owner=other, pipeline=pipeline, below=below)
             raise TargetOwned(target=self.target, owner=other, pipeline=pipeline)
         if beside is not None or not (marked or worked_in):
             return
         fits = worked_in or "the directory with its `owner.json`"
         if worked_in is None or self.storage.real_path(fits) != self.storage.real_path(self.work):
             raise WorkUnfit(pipeline=pipeline, target=self.target, work=self.work, fits=fits)
+
+    def _folder_below(self, pipeline: str) -> str | None:
+        """Return a directory in the target that is another pipeline's own, its table first."""
+        root = self.table or self.target
+        names = self.storage.list_files(root)
+        ways: dict[str, Callable[[str], Owner | None]] = {
+            OWNER_FILE: lambda path: _owner(self._read(path)),
+            posixpath.basename(self.work_file): functools.partial(owner_of_work, self.storage),
+        }
+        for file, owner_of in ways.items():
+            for name in (name for name in names if name.endswith(f"/{file}")):
+                owner = owner_of(f"{root}/{name}")
+                if owner is not None and owner.pipeline == pipeline:
+                    return posixpath.dirname(f"{root}/{name}")
+        return None
 
     def _way_to_work(self) -> str:
         """Return the path from the target to the work directory, independent of mount points.
