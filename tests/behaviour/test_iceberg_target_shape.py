@@ -63,8 +63,11 @@ def make(lake: LakeToLake, columns: pa.Schema = COLUMNS, by: str | None = "dt") 
 
 
 def checked(lake: LakeToLake, **keys: Any) -> Line:
-    lines = {it.subject: it for it in pipeline_lines(lake.file(**keys), NOW)}
-    return lines["orders: table"]
+    return lines(lake, **keys)["orders: table"]
+
+
+def lines(lake: LakeToLake, **keys: Any) -> dict[str, Line]:
+    return {it.subject: it for it in pipeline_lines(lake.file(**keys), NOW)}
 
 
 @pytest.mark.parametrize("names", ["table", "folder"])
@@ -91,6 +94,7 @@ def test_location_around_what_others_have_is_refused(
 def test_check_says_what_the_first_publish_does(lake: LakeToLake) -> None:
     loaded(lake)
     assert "not there yet: the first publish makes it" in str(checked(lake))
+    assert "orders: commit" not in lines(lake)
 
     publish(lake.pipeline())
 

@@ -120,7 +120,7 @@ def pipeline_lines(file: Path, now: datetime) -> Iterator[Line]:
         **({"counts": _counts} if config.commit.counts is not None else {}),
         "source": _source,
         "rows": _rows,
-        **({} if all(it.writes_marker for it in config.commit.policies) else {"commit": _commit}),
+        **({"commit": _commit} if _foretells(config) else {}),
         **({"table": _table} if config.target.is_of_kind.shown_by is not None else {}),
         "suite": _suite,
         "load": _load,
@@ -144,6 +144,15 @@ def pipeline_lines(file: Path, now: datetime) -> Iterator[Line]:
             steps["load"] = lambda _: "not planned: no row could be staged"
         for problem, remedy in () if refusals else _notes(subject, looked):
             yield Line(f"{name}: {subject}", "note", problem, remedy)
+
+
+def _foretells(config: PipelineConfig) -> bool:
+    """Return whether a policy may tell what a commit will do, besides what the table's check says.
+
+    The policy that shows the revisions of a table looks at it, as that check does.
+    """
+    shown_by = config.target.is_of_kind.shown_by
+    return any(not it.writes_marker and it.word != shown_by for it in config.commit.policies)
 
 
 def _notes(subject: str, looked: _Looked) -> Iterator[tuple[str, str]]:

@@ -10,6 +10,8 @@ from tidegate.config.words import KeyProblem
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
+HELD = "tidegate-held/"
+"""How the names of branches begin on which held partitions stand."""
 _OF_A_TABLE = ("table", "catalog", "branch", "on_foreign_change")
 """Keys that no other kind has."""
 
@@ -27,7 +29,12 @@ def check_table_keys(found: Mapping[str, Any], said: Collection[str]) -> None:
     if TARGET_KINDS[found["kind"]].shown_by is None:
         for key in _OF_A_TABLE:
             if key in said:
-                problem = f"belongs to `kind: iceberg`; the kind is '{found['kind']}'"
+                instead = (
+                    f"the kind is '{found['kind']}'"
+                    if "kind" in said
+                    else "add `kind: iceberg`, or remove it"
+                )
+                problem = f"belongs to `kind: iceberg`; {instead}"
                 raise KeyProblem(problem, key=key)
         return
     _check_address(found)
@@ -37,6 +44,12 @@ def check_table_keys(found: Mapping[str, Any], said: Collection[str]) -> None:
     if found["metastore"] is not None:
         problem = "lists folders of files; an Iceberg table is found in `target.catalog`: remove it"
         raise KeyProblem(problem, key="metastore")
+    if found["branch"].startswith(HELD):
+        problem = (
+            f"'{found['branch']}' begins like the branches of held partitions, which a reset "
+            "drops; choose another name"
+        )
+        raise KeyProblem(problem, key="branch")
 
 
 def _check_address(found: Mapping[str, Any]) -> None:

@@ -22,6 +22,7 @@ from tidegate.config import (
     pipeline_files,
     read_source,
 )
+from tidegate.config.iceberg_target import HELD
 from tidegate.errors import (
     ConfigInvalid,
     NameTaken,
@@ -29,7 +30,8 @@ from tidegate.errors import (
     StorageDenied,
     WorkInsideTarget,
 )
-from tidegate.model.partition import PartitionField, Transform
+from tidegate.metastore.iceberg.held import held_branch
+from tidegate.model.partition import Partition, PartitionField, Transform
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -463,7 +465,21 @@ MISTAKES = {
         "target: {path: /lake/published/orders, branch: audit}",
         "target.branch",
         5,
+        "belongs to `kind: iceberg`; add `kind: iceberg`, or remove it",
+    ),
+    "key of an Iceberg table for files that are said to be files": (
+        "target: {kind: files, path: /lake/published/orders, table: shop.orders}",
+        "target.table",
+        5,
         "belongs to `kind: iceberg`; the kind is 'files'",
+    ),
+    "Iceberg table on a branch of held partitions": (
+        "target: {kind: iceberg, path: /lake/o, catalog: lake, table: shop.orders, "
+        "branch: tidegate-held/x}",
+        "target.branch",
+        5,
+        "'tidegate-held/x' begins like the branches of held partitions, which a reset drops; "
+        "choose another name",
     ),
     "Iceberg table without a catalog": (
         "target: {kind: iceberg, path: /lake/published/orders, table: shop.orders}",
@@ -1536,3 +1552,7 @@ def test_importing_the_configuration_loads_nothing_heavy() -> None:
     )
 
     assert done.stdout.strip() == "[]"
+
+
+def test_branches_of_held_partitions_are_refused_by_the_name_that_they_have() -> None:
+    assert held_branch(Partition((("dt", "1"),))).removesuffix("dt=1") == HELD
