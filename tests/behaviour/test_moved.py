@@ -422,6 +422,21 @@ def test_other_commands_say_how_to_go_on_after_a_move(
     assert tidegate(*asked.split())[0] in {0, 3}
 
 
+def test_check_takes_a_move_for_what_the_next_load_follows(
+    lake: SmallLake, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lake.found_by_name(monkeypatch)
+    keys = moved_apart(lake)
+    lake.file(**keys)
+
+    code, told = tidegate("check", "orders")
+
+    assert (code, "moved: the next load or publish goes on there" in told) == (0, True)
+    assert "✓ orders: load" in told
+    assert "were moved" not in told
+    assert tidegate("load", "orders")[0] in {0, 3}
+
+
 @pytest.mark.follows("WorkUnfit")
 @pytest.mark.parametrize("asked", ["retire", "reset --drop-target"])
 def test_target_moved_alone_is_not_dropped_without_its_work_directory(

@@ -24,6 +24,7 @@ from tidegate.config.partition_keys import field_text
 from tidegate.errors import (
     NameTaken,
     PartitionsUnlikeSource,
+    PlacesMoved,
     PredicateInvalid,
     TidegateError,
     WorkElsewhere,
@@ -293,7 +294,11 @@ def _rows(looked: _Looked) -> str:
 
 def _load(looked: _Looked) -> str:
     """Plan the next load, which finds what is wrong with single files and with the history."""
-    found = looked.pipeline.looking().preview(Run("check", "check"), looked.now)
+    try:
+        found = looked.pipeline.looking().preview(Run("check", "check"), looked.now)
+    except PlacesMoved:
+        # The check of the target has told of it; nothing is followed by a look.
+        return "not planned: the next load follows the move of target and work directory"
     if found.plan is None:
         return found.waits or "nothing new to read"
     totals = found.plan.totals
