@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from tidegate import read_committed
 from tidegate.cli.app import app
 from tidegate.cli.first_file import draft_pipeline
 from tidegate.errors import FolderOfTable, MarkedFilesReplaced, PlacesOverlap
+from tidegate.storage import s3_client
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -206,3 +208,33 @@ def test_check_and_init_look_at_a_folder_in_a_store(
     assert "`source.partition_by:{dt:date}`" in said
     source = yaml.safe_load(drafted.text)["source"]
     assert (source["path"], source["partition_by"]) == (root, {"dt": "date"})
+
+
+@pytest.mark.follows("CredentialsUnset")
+def test_first_draft_asks_for_variables_because_there_is_no_pipeline_file_yet(
+    bucket: Bucket, way: Way, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    # Each command is a process of its own, which finds its credentials anew.
+    monkeypatch.setattr(s3_client, "_client", s3_client._client.__wrapped__)
+    put(bucket, "landing/a.parquet", 1)
+    out = tmp_path / "landing.yaml"
+    asked = ["init", "--from", f"s3://{bucket.name}/landing", "--out", str(out)]
+
+    refused = CliRunner().invoke(app, asked, catch_exceptions=False)
+
+    told = " ".join(refused.output.split())
+    assert refused.exit_code == 1
+    assert "Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY" in told
+    assert "AWS_ENDPOINT_URL_S3" in told
+    assert "s3.connection" not in told
+    # What the message says to do.
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", KEY)
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", SECRET)
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", f"http://127.0.0.1:{way.port}")
+    done = CliRunner().invoke(app, asked, catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    assert out.exists()

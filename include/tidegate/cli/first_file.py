@@ -17,7 +17,13 @@ from tidegate.config import (
     source_meant_by,
     work_beside,
 )
-from tidegate.errors import PlacesOverlap, SourceNotFound, TableNotFound
+from tidegate.errors import (
+    CredentialsMissing,
+    CredentialsUnset,
+    PlacesOverlap,
+    SourceNotFound,
+    TableNotFound,
+)
 from tidegate.source import guessed_options, open_source
 from tidegate.storage import Stores
 
@@ -54,6 +60,7 @@ def draft_pipeline(table: str, now: datetime, *, name: str | None, target: str |
     Raises:
         PlacesOverlap: `target` is inside the source, or contains it.
         TableNotFound: there is no table of that name.
+        CredentialsUnset: it is in a store, and nothing says who asks.
         TidegateError: it cannot be read.
     """
     mapping = source_meant_by(table)
@@ -63,6 +70,9 @@ def draft_pipeline(table: str, now: datetime, *, name: str | None, target: str |
         schema = source.reading.schema(source.timeline.pin(now))
     except SourceNotFound as absent:
         raise TableNotFound(**absent.values) from absent
+    except CredentialsMissing as unset:
+        # There is no section `s3` yet that could have them.
+        raise CredentialsUnset(**unset.values) from unset
     columns = [(field.name, str(field.type)) for field in schema]
     text = pipeline_template(mapping, columns, target="/", name=name)
     chosen = yaml.safe_load(text)["name"]

@@ -114,6 +114,16 @@ class CredentialsMissing(TerminalError):
     )
 
 
+class CredentialsUnset(CredentialsMissing):
+    """Nothing says who asks a store that a first pipeline file is drafted for."""
+
+    template = (
+        "{path}: {problem}. Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, and "
+        "for a store that is not AWS's own AWS_ENDPOINT_URL_S3. The pipeline file may say it "
+        "otherwise later, in its section `s3`."
+    )
+
+
 class CredentialsExpired(TransientError):
     """The credentials were valid, and are not any more."""
 
