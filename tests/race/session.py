@@ -34,7 +34,7 @@ OVERTAKEN = {"FenceLost", "PublicationLapsed", "NotApproved", "NotHeld", "Decisi
 """Refusals after which nothing is to be done: somebody else did it, or does."""
 FORGOTTEN = {"WindowNotFound", "PartitionNotFound"}
 """Refusals of what a ledger that was written again does not know."""
-OWNED = {"TargetOwned"}
+OWNED = {"TargetAround", "TargetOwned"}
 """Refusals of a pipeline that came second."""
 CLEANED = {"SourceFileGone", "HudiFilesCleaned", "HudiChangesLost"}
 """Refusals of a window whose files the source deleted: it is given up, or the pipeline reset."""
