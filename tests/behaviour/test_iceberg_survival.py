@@ -27,6 +27,7 @@ from lake_target import TABLE, LakeToLake
 from small_lake import DAY_1, NOW, day, decide, load, local, publish
 from tidegate.errors import (
     LedgerBehind,
+    SourceRefuses,
     TableBusy,
     TableCatalogRefuses,
     TableCatalogSilent,
@@ -433,6 +434,23 @@ def refusing_catalog(status: int) -> Iterator[tuple[str, list[str]]]:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}", asked
         server.shutdown()
+
+
+@pytest.mark.follows("SourceRefuses")
+def test_catalog_of_the_source_that_refuses_is_asked_once(lake: LakeToLake) -> None:
+    ids = lake.commit({1: 2, 2: 1})
+    right = lake.source["catalog"]
+    with refusing_catalog(403) as (uri, asked):
+        lake.source["catalog"] = {"name": "lake", "type": "rest", "uri": uri}
+        with pytest.raises(SourceRefuses, match="not for you"):
+            load(lake.pipeline())
+    assert len(asked) == 1
+
+    # What the message says to do.
+    lake.source["catalog"] = right
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    assert lake.rows() == {FIRST: ids[:2]}
 
 
 @pytest.mark.follows("TableCatalogRefuses")

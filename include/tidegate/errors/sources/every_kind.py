@@ -49,8 +49,19 @@ class SourceUnreachable(TransientError):
     source: str
     problem: str
     template = (
-        "{source}: cannot be reached: {problem}. Check the service and the connection; the run is "
-        "retried."
+        "{source}: cannot be reached: {problem}. Check the service and the connection; the next "
+        "run tries again."
+    )
+
+
+class SourceRefuses(TerminalError):
+    """The catalog of the source answers that it will not do what it is asked."""
+
+    source: str
+    problem: str
+    template = (
+        "{source}: its catalog refuses: {problem}. Correct the credentials in `source.catalog`, or "
+        "let the catalog's owner grant what is refused."
     )
 
 

@@ -19,8 +19,14 @@ from pyiceberg.io import FileIO, load_file_io
 from pyiceberg.utils.config import Config
 
 from tidegate.config import resolve_secret
-from tidegate.errors import SourceFileDamaged, SourceNotFound, SourceUnreachable, UnsupportedFeature
-from tidegate.metastore.iceberg.answers import SILENT, is_silence
+from tidegate.errors import (
+    SourceFileDamaged,
+    SourceNotFound,
+    SourceRefuses,
+    SourceUnreachable,
+    UnsupportedFeature,
+)
+from tidegate.metastore.iceberg.answers import REFUSED, SILENT, is_silence
 from tidegate.source.iceberg.table.paths import REWRITE_PROPERTY, REWRITING_IO, rewrite
 from tidegate.source.iceberg.table.variants import load_metadata
 from tidegate.source.iceberg.table.version_hint import is_metadata_file, newest_metadata
@@ -70,6 +76,7 @@ class TableOpener:
         Raises:
             SourceNotFound: there is no catalog, table or metadata file of that name.
             SourceUnreachable: catalog or store did not answer (Transient).
+            SourceRefuses: the catalog answered that it will not.
             UnsupportedFeature: the metadata or the catalog requires a feature that this version
                 refuses (ICE-1.3).
             SourceFileDamaged: the metadata cannot be parsed.
@@ -94,6 +101,8 @@ class TableOpener:
             ) from unknown
         except FileNotFoundError as absent:
             raise SourceNotFound(source=self.source, problem=str(absent)) from absent
+        except REFUSED as refused:
+            raise SourceRefuses(source=self.source, problem=str(refused)) from refused
         except SILENT as silent:
             raise SourceUnreachable(source=self.source, problem=str(silent)) from silent
         except Exception as failed:
