@@ -122,16 +122,6 @@ def _targets_in_a_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[No
         yield
 
 
-@pytest.fixture(autouse=True)
-def _no_objects_in_directories() -> Iterator[None]:
-    """Refuse doubles of a disk that are given addresses of objects: they test nothing."""
-    yield
-    strayed = Path("s3:")
-    if STORE in os.environ and strayed.exists():
-        shutil.rmtree(strayed)
-        pytest.fail("files were written to directories named after objects: mark it `on_disk`")
-
-
 @pytest.fixture(scope="session", autouse=True)
 def _quick_ledgers() -> None:
     from quick_ledgers import install

@@ -260,7 +260,7 @@ def test_publish_that_is_killed_at_the_commit_is_finished_by_the_next(
     assert list(lake.pipeline().findings()) == []
 
 
-@pytest.mark.parametrize("fault", ["busy", "lost", "dropped"])
+@pytest.mark.parametrize("fault", [pytest.param("busy", marks=pytest.mark.slow), "lost", "dropped"])
 def test_requests_that_fail_change_nothing_of_the_result(
     lake: LakeToLake, way: Way, fault: str
 ) -> None:

@@ -69,14 +69,14 @@ def walk() -> Iterator[Program]:
 @pytest.mark.parametrize(
     ("every", "arguments"),
     [
-        pytest.param(41, IN_TURN, id="copied and cut"),
+        pytest.param(61, IN_TURN, id="copied and cut"),
         pytest.param(1, ("--kill", "before"), marks=pytest.mark.slow, id="killed before"),
         pytest.param(1, ("--kill", "after"), marks=pytest.mark.slow, id="killed after"),
         pytest.param(43, (*CHANGES, *IN_TURN), id="changed rows, copied and cut"),
         pytest.param(151, (*ASSEMBLED, *IN_TURN), id="assembled, copied and cut"),
         pytest.param(131, (*PARTITIONS, *IN_TURN), id="partitions of Hudi, copied and cut"),
         pytest.param(131, (*OVERWRITING, *IN_TURN), id="overwritten, copied and cut"),
-        pytest.param(83, (*UPSERTING, *IN_TURN), id="upserted, copied and cut"),
+        pytest.param(127, (*UPSERTING, *IN_TURN), id="upserted, copied and cut"),
         *(
             pytest.param(every, ("--scenario", f"{of}-apart", *IN_TURN), id=f"{of} apart")
             for of, every in (("appends", 101), ("overwrites", 149), ("upserts", 103))

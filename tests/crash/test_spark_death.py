@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from tidegate.pipeline import Pipeline
 
 # Shares of a whole life at which the driver dies.
-SAMPLE = (0.1, 0.5)
-MORE = (0.02, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.9, 0.98)
+SAMPLE = (0.5,)
+MORE = (0.02, 0.1, 0.2, 0.3, 0.4, 0.6, 0.7, 0.8, 0.9, 0.98)
 
 
 def live(folder: Path, at: int | None = None) -> subprocess.CompletedProcess[str]:

@@ -140,7 +140,12 @@ def test_load_needs_neither_package_nor_environment_of_the_workers(
 @pytest.mark.parametrize(
     ("python", "lacking"),
     [
-        pytest.param(sys._base_executable, "the Python package 'pyarrow'", id="no-packages"),  # type: ignore[attr-defined]
+        pytest.param(
+            sys._base_executable,  # type: ignore[attr-defined]
+            "the Python package 'pyarrow'",
+            marks=pytest.mark.slow,
+            id="no-packages",
+        ),
         pytest.param("/nowhere/python", "the Python /nowhere/python", id="no-python"),
     ],
 )
