@@ -413,6 +413,7 @@ class NoDecisions(OsCalls):
         super().link(source, target)
 
 
+@pytest.mark.on_disk
 def test_reopening_that_was_not_written_down_is_not_in_the_ledger_either(lake: SmallLake) -> None:
     """Else a restored ledger would let out what was taken back."""
     lake.keys = {"rows": [{"name": "few", "where": "id > 100", "on_failure": "hold"}]}

@@ -462,6 +462,7 @@ def test_file_of_one_partition_is_copied_beside_rows_to_assemble(twice: Twice, r
     assert twice.copied(source=one_by_one) == [str(of_one_day)]
 
 
+@pytest.mark.on_disk
 def test_partition_that_is_rebuilt_is_copied_and_another_is_not(twice: Twice, raw: Folder) -> None:
     storage = CountingStorage()
     pipeline = twice.pipeline(storage, source={"split": {"open_cost": 1 << 40}})
@@ -536,6 +537,7 @@ def test_copy_that_lost_its_end_is_no_part_file(twice: Twice, raw: Folder) -> No
     assert list(twice.root.rglob("staged/**/*.parquet")) == []
 
 
+@pytest.mark.on_disk
 def test_task_that_dies_in_a_copy_is_done_again(twice: Twice, raw: Folder) -> None:
     file = raw.put(orders(*(n / 3600 for n in range(2000))))
     pipeline = twice.pipeline(LocalStorage(DyingCalls()))
