@@ -62,8 +62,8 @@ class Announces:
         """Return whether a ledger knows a past of before a reset, or of before a restoration.
 
         Windows take what follows the checkpoint, so that none begins at the start after another one
-        but after a reset; and a window has one content, unless a ledger that was restored meanwhile
-        took another one by the same number.
+        but after a reset; and a number has one window, which replays do not change, unless a ledger
+        that was restored meanwhile took another one by the same number.
 
         Args:
             known: the windows that the ledger knows as announced.
@@ -73,8 +73,8 @@ class Announces:
             told[item.sealed.window.sequence].append(item)
         for state in known:
             items = told.get(state.window.sequence, [])
-            is_told = any(item.sealed.plan_digest == state.plan_digest for item in items)
-            if not is_told and any(item.sealed.number > state.number for item in items):
+            is_another = not any(_is_same(item.sealed.window, state.window) for item in items)
+            if is_another and any(item.sealed.number > state.number for item in items):
                 return True
         joined = [item for item in self.files if _moves_on(item.sealed.window)]
         if not joined or self.missing is not None:

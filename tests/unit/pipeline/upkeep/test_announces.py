@@ -133,3 +133,34 @@ def test_window_was_announced_before_later_windows_and_before_commits_that_count
     assert announces.turns([]) == {1: (1, NOW), 2: (3, NOW), 3: (3, NOW)}
     assert announces.turns([commit(2, 1, 2)]) == {1: (1, NOW), 2: (2, NOW), 3: (3, NOW)}
     assert announces.turns([commit(2, 1, 7)]) == {1: (1, NOW), 2: (3, NOW), 3: (3, NOW)}
+
+
+def knows(item: Any, plan: str = "p1") -> Any:
+    """Make what a ledger knows of a window."""
+    window, number = item.sealed.window, item.sealed.number
+    return SimpleNamespace(window=window, number=number, plan_digest=plan)
+
+
+def test_ledger_that_lacks_a_replay_is_believed() -> None:
+    """What it knows beside may be lost, and has to be asked for."""
+    replayed = file(1, 9, None, 1, plan="p2")
+
+    assert not tell([replayed, SECOND]).overtook([knows(FIRST), knows(SECOND), knows(THIRD)])
+    assert not tell([FIRST, SECOND, THIRD]).overtook([knows(FIRST), knows(SECOND)])
+
+
+def test_ledger_that_knows_another_window_by_a_number_was_replaced() -> None:
+    other = file(2, 9, None, 1, WindowKind.REBUILD, plan="p2")
+
+    assert tell([FIRST, other]).overtook([knows(FIRST), knows(SECOND)])
+    # The newer one of the two is the ledger's.
+    assert not tell([FIRST, other]).overtook([knows(FIRST), knows(file(2, 12, 1, 2))])
+
+
+def test_ledger_that_knows_windows_before_a_new_beginning_is_of_before_a_reset() -> None:
+    anew = file(4, 9, None, 5)
+
+    assert tell([anew]).overtook([knows(FIRST), knows(SECOND)])
+    assert not tell([anew]).overtook([knows(file(3, 3, 0, 1, WindowKind.HISTORY))])
+    assert not tell([anew]).overtook([knows(file(3, 3, None, 1, WindowKind.REBUILD))])
+    assert not tell([THIRD]).overtook([knows(FIRST), knows(SECOND)])
