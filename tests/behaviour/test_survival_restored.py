@@ -13,7 +13,14 @@ from sqlalchemy import event
 
 from crash.scenario import ledger_content
 from small_lake import NOW, SmallLake, day, decide, load, local, look_again, publish
-from tidegate.errors import FenceLost, LedgerBehind, LedgerLost, LedgerMoved, NumberPassed
+from tidegate.errors import (
+    FenceLost,
+    LedgerBehind,
+    LedgerLost,
+    LedgerMoved,
+    NumberPassed,
+    StateFileLost,
+)
 from tidegate.ledger import numbers
 from tidegate.ledger.publications import Publications
 from tidegate.ledger.schema import metadata
@@ -717,3 +724,26 @@ def test_window_of_a_ledger_that_another_one_replaced_is_read_anew(lake: SmallLa
     expected = {"dt=2026-02-01": [1, 2, 4], "dt=2026-02-02": [3], "dt=2026-02-03": [5]}
     assert lake.ids() == expected
     assert list(lake.pipeline().findings()) == []
+
+
+def test_lost_window_is_asked_for_though_the_ledger_lacks_a_replay(lake: SmallLake) -> None:
+    """Its rows wait, and only the ledger knows of them."""
+    lake.commit({1: 3, 2: 1})
+    load(lake.pipeline())
+    publish(lake.pipeline())
+    lake.commit({2: 2, 3: 1})
+    load(lake.pipeline())
+    backup = save(lake)
+    narrow = lake.pipeline(**NARROW)
+    replay(narrow, 1)
+    (original,) = (
+        path.parent
+        for path in (lake.work / "windows" / "000001").rglob("plan.json")
+        if "id > 1" not in path.read_text()
+    )
+    shutil.rmtree(original)
+    shutil.rmtree(lake.work / "windows" / "000002")
+    put_back(lake, backup)
+
+    with pytest.raises(StateFileLost, match=r"windows/00000[12]/"):
+        lake.pipeline(**NARROW).restore_ledger()
