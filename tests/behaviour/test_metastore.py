@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 from decimal import Decimal
@@ -621,6 +622,28 @@ def test_columns_that_two_commits_add_at_once_are_all_there(
     disturbed.commit(context(tmp_path, columns_of("a", "c")))
 
     assert sorted(texts(made(listed).columns.columns)) == ["a int", "b int", "c int"]
+
+
+def test_columns_that_threads_add_at_once_are_all_there(
+    listed: Metastore, uri: str, table: str, tmp_path: Path
+) -> None:
+    """One process publishes several partitions at once."""
+    options = MetastoreConfig(uri=uri, table=table)
+    ListInMetastore(listed, options, "parquet").commit(context(tmp_path, columns_of("a")))
+    known = ["a"]
+    for number in range(8):
+        together = threading.Barrier(2)
+
+        def add(name: str, together: threading.Barrier = together) -> None:
+            one = ListInMetastore(open_metastore(uri, table), options, "parquet")
+            together.wait(30)
+            one.commit(context(tmp_path, columns_of("a", name)))
+
+        names = [f"b{number}", f"c{number}"]
+        with ThreadPoolExecutor(2) as threads:
+            list(threads.map(add, names))
+        known += names
+        assert sorted(column.name for column in made(listed).columns.columns) == sorted(known)
 
 
 def test_policy_that_is_repeated_changes_nothing(

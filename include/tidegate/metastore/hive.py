@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import threading
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -52,6 +53,9 @@ _FORMATS: Mapping[str, _Classes] = MappingProxyType(
         ),
     }
 )
+
+_ALTERING = threading.Lock()
+"""A table is replaced as a whole, without a condition: threads would undo each other's changes."""
 
 
 class HiveMetastore:
@@ -130,7 +134,8 @@ class HiveMetastore:
 
         # What is known of the table is that of before.
         self._listed = None
-        self._asked(change, InvalidOperationException)
+        with _ALTERING:
+            self._asked(change, InvalidOperationException)
 
     def partition(self, values: tuple[str, ...]) -> ListedPartition | None:
         """See `Metastore`."""
