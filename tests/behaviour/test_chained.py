@@ -138,7 +138,7 @@ def test_drafted_file_for_a_published_table_reads_what_is_committed(
 
     draft = draft_pipeline(str(above.target), NOW, name="below", target=where)
     file = tmp_path / "below.yaml"
-    file.write_text(draft.text.replace("trigger: partition-time", "trigger: process-time"))
+    file.write_text(draft.text)
     opened = open_pipeline(file, ledger=f"sqlite:///{tmp_path}/below.db")
     load(opened)
     publish(opened)

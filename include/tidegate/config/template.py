@@ -127,7 +127,9 @@ def pipeline_template(
     text += _RULES + f"  path: {_scalar(target)}\n"
     if column is not None:
         text += _partition_by(column, {other for other, _ in columns})
-    trigger = "partition-time" if column else "process-time"
+    # What another pipeline has committed is complete.
+    waits = column is not None and "require_marker" not in source
+    trigger = "partition-time" if waits else "process-time"
     return text + _TAIL.format(name=made, trigger=trigger)
 
 
