@@ -14,7 +14,7 @@ from tidegate.config.document import Document
 from tidegate.config.environment import pipelines_folder
 from tidegate.config.overlap import refuse_overlap
 from tidegate.config.pipeline import PipelineConfig
-from tidegate.config.s3 import S3Config
+from tidegate.config.s3 import ENDPOINT, S3Config
 from tidegate.config.sources import AnySource, SourceConfig
 from tidegate.config.words import KeyProblem, suggest
 from tidegate.errors import (
@@ -108,7 +108,7 @@ def read_store(said: Mapping[str, str] | None) -> S3Config:
     elif found["type"] == "extra_forbidden":
         problem = f"unknown key; {suggest(key, S3Config.model_fields)}"
     elif key == "endpoint":
-        problem = "expected `https://host` or `http://host:port`, without a user"
+        problem = f"expected {ENDPOINT}, without a user"
     else:
         problem = "expected a text, as in the section of a pipeline file"
     # Outside the handler, so that no traceback has the error with the values.

@@ -188,7 +188,8 @@ class Grounds:
         told = self.work
         if above is not None:
             way = str(above.get("work"))
-            told = normal(f"{self.storage.real_path(self.target)}/{way}" if _is_way(way) else way)
+            told = way if "://" in way else f"{self.storage.real_path(self.target)}/{way}"
+            told = normal(told)
         fits = told in {self.work, self.storage.real_path(self.work)}
         return Claims(_owner(above), _owner(beside), told, fits)
 
@@ -262,9 +263,9 @@ class Grounds:
             raise WorkUnfit(pipeline=pipeline, target=self.target, work=self.work, fits=fits)
 
     def _check_marked(self, pipeline: str, beside: Owner | None, worked_in: str | None) -> None:
-        marked = self._marked_by()
-        for other in sorted(marked - {pipeline}):
-            below = self._folder_below(other)
+        marked = self._pipelines()
+        for other in sorted(marked.keys() - {pipeline}):
+            below = marked[other]
             if below is not None:
                 raise TargetAround(target=self.target, owner=other, pipeline=pipeline, below=below)
             raise TargetOwned(target=self.target, owner=other, pipeline=pipeline)
@@ -273,21 +274,6 @@ class Grounds:
         fits = worked_in or "the directory with its `owner.json`"
         if worked_in is None or self.storage.real_path(fits) != self.storage.real_path(self.work):
             raise WorkUnfit(pipeline=pipeline, target=self.target, work=self.work, fits=fits)
-
-    def _folder_below(self, pipeline: str) -> str | None:
-        """Return a directory in the target that is another pipeline's own, its table first."""
-        root = self.table or self.target
-        names = self.storage.list_files(root)
-        ways: dict[str, Callable[[str], Owner | None]] = {
-            OWNER_FILE: lambda path: _owner(self._read(path)),
-            posixpath.basename(self.work_file): functools.partial(owner_of_work, self.storage),
-        }
-        for file, owner_of in ways.items():
-            for name in (name for name in names if name.endswith(f"/{file}")):
-                owner = owner_of(f"{root}/{name}")
-                if owner is not None and owner.pipeline == pipeline:
-                    return posixpath.dirname(f"{root}/{name}")
-        return None
 
     def _way_to_work(self) -> str:
         """Return the path from the target to the work directory, independent of mount points.
@@ -298,22 +284,29 @@ class Grounds:
         way = posixpath.relpath(work, target)
         return way if normal(f"{target}/{way}") == work else work
 
-    def _marked_by(self) -> set[str]:
-        """Return the pipelines of all markers in the target, and of what is theirs below it."""
-        found = set()
-        ended = {item.pipeline for item in retirements(self.storage, self.target)}
+    def _pipelines(self) -> dict[str, str | None]:
+        """Return whose markers are in the target, and what else is theirs below it.
+
+        Returns:
+            Pipeline → a directory that is its own, its table first; None if it has markers alone.
+        """
+        tables, works, marked = dict[str, str](), dict[str, str](), dict[str, None]()
         root = self.table or self.target
         for name in self.storage.list_files(root):
+            path = f"{root}/{name}"
             if name.endswith(f"/{OWNER_FILE}"):
-                below = _owner(self._read(f"{root}/{name}"))
-                found |= {below.pipeline} if below is not None else set()
+                owner, own = _owner(self._read(path)), tables
             elif name.endswith(f"/{posixpath.basename(self.work_file)}"):
-                works = owner_of_work(self.storage, f"{root}/{name}")
-                found |= {works.pipeline} if works is not None else set()
+                owner, own = owner_of_work(self.storage, path), works
             else:
                 other = marked_by(self.storage, root, name)
-                found |= {other} if other is not None else set()
-        return found - ended
+                marked |= {other: None} if other is not None else {}
+                continue
+            if owner is not None:
+                own.setdefault(owner.pipeline, posixpath.dirname(path))
+        ended = {item.pipeline for item in retirements(self.storage, self.target)}
+        found = {**marked, **works, **tables}
+        return {name: folder for name, folder in found.items() if name not in ended}
 
     def _read(self, path: str) -> dict[str, Any] | None:
         return read_owner_file(self.storage, path)
@@ -335,10 +328,6 @@ def _owner_of_work(read: _Reading, path: str) -> Owner | None:
     except (OwnerInvalid, StorageDenied):
         return None
     return _owner(raw) if raw is not None and "target" in raw else None
-
-
-def _is_way(said: str) -> bool:
-    return "://" not in said
 
 
 def _owner(raw: dict[str, Any] | None) -> Owner | None:

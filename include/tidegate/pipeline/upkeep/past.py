@@ -82,7 +82,7 @@ class PastReader:
         """
         # In this order: what one of them knows is in those that are read after it.
         windows, records = self._announced(), Records(self.roots, self.storage)
-        known = {state.window.sequence: str(state.plan_digest) for state in windows}
+        known = plans_in_effect(windows)
         lost = self.lost_plans() if self.believes else ()
         lost_announces = self.lost_announces() if self.believes else ()
         plans = [*records.commits(), *lost]
@@ -272,9 +272,9 @@ def announced(ledger: Ledger) -> Sequence[WindowState]:
     return [state for state in ledger.windows.all() if state.sealed]
 
 
-def sealed_plans(ledger: Ledger) -> dict[int, str]:
-    """Return the windows that a ledger knows as announced, each with its plan in effect."""
-    return {state.window.sequence: str(state.plan_digest) for state in announced(ledger)}
+def plans_in_effect(windows: Sequence[WindowState]) -> dict[int, str]:
+    """Return the plan in effect of each window that is announced."""
+    return {state.window.sequence: str(state.plan_digest) for state in windows}
 
 
 def lost_announce(

@@ -30,7 +30,7 @@ from tidegate.pipeline.state.plan_files import read_plan
 from tidegate.pipeline.state.records import Records
 from tidegate.pipeline.state.work import check_identity, check_owner_or_move, check_tables
 from tidegate.pipeline.upkeep.fsck.partitions import PartitionFindings
-from tidegate.pipeline.upkeep.past import lost_announce, sealed_plans
+from tidegate.pipeline.upkeep.past import announced, lost_announce, plans_in_effect
 from tidegate.stage import layout
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ class Findings:
 
     def _of_announces(self) -> Iterator[Finding]:
         """Compare the ledger with the files of announces, from which a lost ledger is restored."""
-        known, records = sealed_plans(self.ledger), Records(self.roots, self.storage)
+        known, records = plans_in_effect(announced(self.ledger)), Records(self.roots, self.storage)
         lost = self.forgotten.announces.told()
         written_anew = {item.sealed.window.sequence for item in lost}
         for sequence in sorted({*known, *records.windows()}):
