@@ -36,8 +36,8 @@ from tidegate.errors import (
     TargetTableMoved,
 )
 from tidegate.metastore.iceberg import snapshots
-from tidegate.metastore.iceberg.held import held_branch
 from tidegate.model.finding import FindingKind
+from tidegate.model.held_branch import held_branch
 from tidegate.model.publication import Approval
 from tidegate.model.run import Run
 from tidegate.storage import LocalStorage

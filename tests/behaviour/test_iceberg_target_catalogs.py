@@ -12,7 +12,7 @@ from catalog_servers import catalog_server
 from lake_target import LakeToLake
 from small_lake import NOW, day, decide, load, publish
 from tidegate.errors import TableNamespaceMissing, TargetTableMoved
-from tidegate.metastore.iceberg.held import held_branch
+from tidegate.model.held_branch import held_branch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

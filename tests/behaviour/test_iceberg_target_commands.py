@@ -19,8 +19,8 @@ from tidegate.errors import (
     RevisionFileGone,
     TableCatalogSilent,
 )
-from tidegate.metastore.iceberg.held import held_branch
 from tidegate.metastore.iceberg.snapshots import TableCommits
+from tidegate.model.held_branch import held_branch
 from tidegate.model.partition import Partition
 from tidegate.model.publication import Approval
 from tidegate.model.run import Run

@@ -9,7 +9,7 @@ from pyiceberg.expressions import EqualTo
 
 from lake_target import LakeToLake
 from small_lake import NOW, day, decide, load, publish
-from tidegate.metastore.iceberg.held import held_branch
+from tidegate.model.held_branch import held_branch
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -23,7 +23,7 @@ from lake_target import TABLE, LakeToLake, publish_and_die
 from s3_servers import KEY, SECRET, properties_of_tables, s3_server
 from small_lake import NOW, SCHEMA, day, decide, load, local, merged, publish
 from tidegate.errors import StoreDenied, TargetTableDiffers, TargetTableMoved
-from tidegate.metastore.iceberg.held import held_branch
+from tidegate.model.held_branch import held_branch
 from tidegate.model.run import Run
 from tidegate.storage import s3_lease
 

@@ -19,7 +19,7 @@ from tidegate.cli.opening import (
 )
 from tidegate.cli.output import NOTHING, reporting
 from tidegate.errors.commands import command
-from tidegate.metastore.iceberg.held import held_branch
+from tidegate.model.held_branch import held_branch
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from tidegate.config.target_kinds import TARGET_KINDS
 from tidegate.config.words import KeyProblem
+from tidegate.model.held_branch import HELD
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping
 
-HELD = "tidegate-held/"
-"""How the names of branches begin on which held partitions stand."""
 _OF_A_TABLE = ("table", "catalog", "branch", "on_foreign_change")
 """Keys that no other kind has."""
 

@@ -22,7 +22,6 @@ from tidegate.config import (
     pipeline_files,
     read_source,
 )
-from tidegate.config.iceberg_target import HELD
 from tidegate.errors import (
     ConfigInvalid,
     NameTaken,
@@ -30,8 +29,7 @@ from tidegate.errors import (
     StorageDenied,
     WorkInsideTarget,
 )
-from tidegate.metastore.iceberg.held import held_branch
-from tidegate.model.partition import Partition, PartitionField, Transform
+from tidegate.model.partition import PartitionField, Transform
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -1552,7 +1550,3 @@ def test_importing_the_configuration_loads_nothing_heavy() -> None:
     )
 
     assert done.stdout.strip() == "[]"
-
-
-def test_branches_of_held_partitions_are_refused_by_the_name_that_they_have() -> None:
-    assert held_branch(Partition((("dt", "1"),))).removesuffix("dt=1") == HELD

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from tidegate.config import resolve_secret
-from tidegate.metastore.iceberg.held import held_branch
+from tidegate.model.held_branch import held_branch
 from tidegate.storage import S3Options, table_properties
 
 if TYPE_CHECKING:

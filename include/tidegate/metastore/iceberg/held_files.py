@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from pyiceberg.manifest import ManifestContent
 
 from tidegate.metastore.agreement import place
-from tidegate.metastore.iceberg.held import HELD
+from tidegate.model.held_branch import HELD
 
 if TYPE_CHECKING:
     from pyiceberg.manifest import ManifestFile

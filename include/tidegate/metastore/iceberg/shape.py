@@ -23,7 +23,7 @@ from tidegate.errors import (
     TargetTableOwned,
 )
 from tidegate.metastore.agreement import same_place
-from tidegate.metastore.iceberg.held import HELD
+from tidegate.model.held_branch import HELD
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -37,9 +37,9 @@ from tidegate.errors import (
 )
 from tidegate.metastore.agreement import place
 from tidegate.metastore.iceberg.data_files import ListedFile, described, listed
-from tidegate.metastore.iceberg.held import HELD, held_branch
 from tidegate.metastore.iceberg.held_files import held_files
 from tidegate.metastore.iceberg.shape import OWNER, Shape
+from tidegate.model.held_branch import HELD, held_branch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

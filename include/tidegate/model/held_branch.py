@@ -1,4 +1,4 @@
-"""The names of branches on which held partitions stand. Loads no library."""
+"""The names of branches of an Iceberg table on which held partitions stand."""
 
 from __future__ import annotations
 
